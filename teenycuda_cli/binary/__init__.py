@@ -1,0 +1,1 @@
+"""Machine code containers: what cubins and fatbins tell without a driver."""

@@ -1,0 +1,114 @@
+"""The command group, and the one place where an error becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from teenycuda_cli import __version__
+from teenycuda_cli.errors import TeenycudaError
+
+COMMANDS = {
+    "inspect": "Tell what a PTX file, cubin or fatbin is.",
+    "strip": "Emit PTX without debug information, which the driver takes.",
+    "load": "Assemble a file and show what the assembler said.",
+    "launch": "Run a kernel with arguments from the command line and check what it computed.",
+    "devices": "List the devices that kernels can be launched on.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are run; listing them imports none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands, in the order of a day's work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import `commands/<name>.py` and hand out its `command`."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"teenycuda_cli.commands.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="teenycuda")
+def group() -> None:
+    """Inspect, strip, assemble and launch PTX, on a GPU or on the embedded emulator.
+
+    \b
+    Example:
+        teenycuda inspect kernel.ptx
+        teenycuda launch kernel.ptx --grid 4 --arg x=ptr:4096xf32=randn --arg n=i32:4096
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; returns the exit code, and lets no traceback out."""
+    as_json = "--json" in arguments
+    command = next((word for word in arguments if word in COMMANDS), "teenycuda")
+    try:
+        result = group.main(args=list(arguments), prog_name="teenycuda", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except TeenycudaError as error:
+        return _report(command, error, as_json)
+    except click.ClickException as error:
+        return _report_click(command, error, as_json)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Aborted.", err=True)
+        return 130
+    except BrokenPipeError:
+        # The reader has gone: end quietly, and keep the interpreter from flushing into the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _report(command: str, error: TeenycudaError, as_json: bool) -> int:
+    if as_json:
+        _print_error_document(
+            command,
+            error.exit_code,
+            kind=error.kind,
+            message=error.message,
+            file=error.file,
+            line=error.line,
+            column=error.column,
+            hint=error.hint,
+        )
+        return error.exit_code
+    lines = [f"{error.place}: error: {error.message}" if error.place else f"error: {error.message}"]
+    lines += error.context
+    if error.hint:
+        lines.append(f"hint: {error.hint}")
+    click.echo("\n".join(lines), err=True)
+    return error.exit_code
+
+
+def _report_click(command: str, error: click.ClickException, as_json: bool) -> int:
+    if as_json:
+        _print_error_document(command, error.exit_code, kind="usage", message=error.format_message())
+    else:
+        error.show()
+    return error.exit_code
+
+
+def _print_error_document(command: str, exit_code: int, **error: Any) -> None:
+    document = {
+        "schema": f"teenycuda.{command}/1",
+        "error": dict.fromkeys(("kind", "message", "file", "line", "column", "hint")) | error,
+        "exit_code": exit_code,
+    }
+    click.echo(json.dumps(document, indent=2))

@@ -1,0 +1,143 @@
+"""The Device protocol: what a launch needs of a GPU or of the embedded emulator.
+
+Both devices stand behind these names, so that reading, parsing, packing,
+scratch, checking and reporting exist once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a device can launch; counts, bytes."""
+
+    max_threads_per_block: int = 1024
+    max_block: Dim3 = (1024, 1024, 64)
+    max_grid: Dim3 = (2**31 - 1, 65535, 65535)
+    shared_mem_per_block: int = 49152
+    shared_mem_per_block_optin: int = 232448
+    max_cluster_blocks: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Device memory: `address` to `address + size`, and what it is called in messages (`x`, `scratch`)."""
+
+    address: int
+    size: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fault in the kernel that a device saw without stopping (a race, a failed assert): text and place."""
+
+    kind: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionInfo:
+    """What loading told of an entry. Sizes in bytes; None where the device cannot tell."""
+
+    name: str
+    parameters: tuple[tuple[int, int], ...]  # (offset, size)
+    static_shared: int
+    max_threads: int
+    registers: int | None = None
+    local_bytes: int | None = None
+    const_bytes: int | None = None
+    ptx_version: int | None = None
+    binary_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchConfig:
+    """Everything a launch says, the arguments packed already: one `bytes` a kernel parameter."""
+
+    grid: Dim3
+    block: Dim3
+    cluster: Dim3 | None
+    shared_bytes: int
+    params: tuple[bytes, ...]
+    cooperative: bool = False
+    programmatic: bool = False  # programmatic dependent launch
+
+
+@dataclass(slots=True)
+class LaunchOutcome:
+    """What came of a launch besides memory: findings, printf output, seconds on the device."""
+
+    findings: list[Finding] = field(default_factory=list)
+    printf: str = ""  # the emulator's; a GPU's comes through the process's own standard output
+    kernel_ms: float = 0.0
+
+
+class LoadedFunction(Protocol):
+    """An entry, resolved by name and ready to launch."""
+
+    @property
+    def info(self) -> FunctionInfo:
+        """What loading told."""
+
+    def launch(self, config: LaunchConfig, *, timeout: float | None = None) -> LaunchOutcome:
+        """Run to the end and synchronise, so that a fault surfaces here.
+
+        Raises LaunchError for a fault, UnsupportedError, TimeoutExpired.
+        """
+
+
+class LoadedModule(Protocol):
+    """A loaded file; leaving its context unloads it, whatever happened."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def function(self, name: str) -> LoadedFunction:
+        """The entry of that name; raises UsageError naming the entries there are."""
+
+
+class Device(Protocol):
+    """A GPU or the emulator, opened; leaving its context releases all that it holds."""
+
+    kind: str  # "cuda" or "cpu"
+    name: str
+    arch: str  # "sm_90"; of the emulator, the highest target that it takes
+
+    @property
+    def limits(self) -> Limits:
+        """What can be launched."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def allocate(self, size: int, name: str) -> Allocation:
+        """Device memory of `size` bytes, 256-byte aligned, contents undefined; LaunchError when there is none."""
+
+    def free(self, allocation: Allocation) -> None:
+        """Give memory back."""
+
+    def write(self, address: int, data: bytes | memoryview) -> None:
+        """Copy bytes to the device."""
+
+    def read(self, address: int, size: int) -> memoryview:
+        """Copy bytes from the device; the result is the caller's own and writable."""
+
+    def load(self, image: Any) -> LoadedModule:
+        """Load a `driver.image.Image` (PTX, cubin, fatbin); raises AssembleError or UnsupportedError."""
+
+    def annotate(self, allocations: Sequence[Allocation]) -> None:
+        """Tell the device the user's buffers by name, for its fault messages (guards excluded)."""

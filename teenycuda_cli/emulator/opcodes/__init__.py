@@ -1,0 +1,1 @@
+"""The instructions, one table; each beside its relatives."""

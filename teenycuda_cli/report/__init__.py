@@ -1,0 +1,1 @@
+"""What people see: tables, JSON documents, snippets, heatmaps, progress. The only importer of rich."""
