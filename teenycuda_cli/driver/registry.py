@@ -1,0 +1,104 @@
+"""Devices by name: `auto`, `cuda`, `cuda:N`, `cpu`.
+
+`auto` is the first GPU, or the embedded emulator where there is none. A GPU's
+driver is started by a thread as soon as the name is known, so that it gets
+ready while the rest of the program is imported and the file is parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from teenycuda_cli.driver.properties import DeviceProperties, emulator_properties
+from teenycuda_cli.errors import DeviceNotFound, UsageError
+
+if TYPE_CHECKING:
+    from teenycuda_cli.driver.cuda.library import DriverStart
+    from teenycuda_cli.driver.device import Device
+
+Notice = Callable[[str], None]
+"""Called with one line for the user, which belongs on standard error."""
+
+
+def check_spec(spec: str) -> tuple[str, int | None]:
+    """Kind ("auto", "cuda", "cpu") and number of a device by name; raises UsageError for any other name.
+
+    Example: "cuda:1" gives ("cuda", 1), "cuda" gives ("cuda", None).
+    """
+    match = re.fullmatch(r"(auto|cpu|cuda)|cuda:([0-9]{1,4})", spec)
+    if not match:
+        raise UsageError(
+            f"no device {spec!r}", hint="a device is auto, cuda, cuda:N (N counts from 0) or cpu"
+        )
+    if match[2] is not None:
+        return "cuda", int(match[2])
+    return match[1], None
+
+
+class DeviceStart:
+    """A device on its way: the driver starts in a thread, `open` waits for it."""
+
+    def __init__(self, kind: str, number: int | None, start: DriverStart | None) -> None:
+        """`start` is None for the emulator, which needs no starting."""
+        self._kind = kind
+        self._number = number
+        self._start = start
+
+    def open(self, notice: Notice | None = None) -> Device:
+        """The device, ready to use as a context manager.
+
+        `auto` falls back to the emulator, and tells `notice` why in one line.
+        Raises DeviceNotFound where a GPU was asked for by name and is not there.
+        """
+        if self._start is None:
+            return _open_emulator()
+        from teenycuda_cli.driver.cuda.device import open_cuda  # noqa: PLC0415  (cuda-python takes 0.1 s to import)
+
+        try:
+            return open_cuda(self._start)
+        except DeviceNotFound as missing:
+            if self._kind != "auto":
+                raise
+            if notice:
+                notice(f"no GPU ({missing.message}): running on the embedded emulator")
+            return _open_emulator()
+
+
+def start_device(spec: str, *, cache: bool = True) -> DeviceStart:
+    """Begin to open a device by name; returns at once.
+
+    `cache` lets the driver keep what it assembled; without, each load is
+    assembled anew and has its log. Raises UsageError for a name that is none.
+    """
+    kind, number = check_spec(spec)
+    if kind == "cpu":
+        return DeviceStart(kind, number, None)
+    from teenycuda_cli.driver.cuda.library import DriverStart  # noqa: PLC0415  (the emulator needs no CUDA)
+
+    return DeviceStart(kind, number, DriverStart(number or 0, cache=cache))
+
+
+def open_device(spec: str, notice: Notice | None = None, *, cache: bool = True) -> Device:
+    """The device of that name, as `start_device` and `open` in one step."""
+    return start_device(spec, cache=cache).open(notice)
+
+
+def list_devices(notice: Notice | None = None) -> tuple[DeviceProperties, ...]:
+    """The emulator and every GPU; where there is no GPU, `notice` is told why in one line."""
+    from teenycuda_cli.driver.cuda.properties import cuda_properties  # noqa: PLC0415  (as above)
+
+    try:
+        gpus = cuda_properties()
+    except DeviceNotFound as missing:
+        gpus = ()
+        if notice:
+            notice(f"no GPU: {missing.message}")
+    return (emulator_properties(), *gpus)
+
+
+def _open_emulator() -> Device:
+    from teenycuda_cli.emulator.device import EmulatedDevice  # noqa: PLC0415  (imports numpy)
+
+    return EmulatedDevice()
