@@ -6,7 +6,7 @@ scratch, checking and reporting exist once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -71,6 +71,7 @@ class LaunchConfig:
     params: tuple[bytes, ...]
     cooperative: bool = False
     programmatic: bool = False  # programmatic dependent launch
+    graph: bool = False  # captured into a CUDA graph and replayed; the emulator just launches
 
 
 @dataclass(slots=True)
@@ -80,6 +81,26 @@ class LaunchOutcome:
     findings: list[Finding] = field(default_factory=list)
     printf: str = ""  # the emulator's; a GPU's comes through the process's own standard output
     kernel_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BenchOptions:
+    """How to measure: for at least `seconds` and at least `min_samples` launches, after a warm-up.
+
+    The caches are flushed before each sample, untimed, unless `hot`.
+    """
+
+    seconds: float = 0.5
+    min_samples: int = 10
+    hot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRun:
+    """The samples, in microseconds of kernel time and in order; `cold` says that the caches were flushed."""
+
+    samples_us: tuple[float, ...]
+    cold: bool
 
 
 class LoadedFunction(Protocol):
@@ -95,14 +116,32 @@ class LoadedFunction(Protocol):
         Raises LaunchError for a fault, UnsupportedError, TimeoutExpired.
         """
 
+    def bench(
+        self,
+        config: LaunchConfig,
+        options: BenchOptions,
+        *,
+        restore: Callable[[], None] | None = None,
+        timeout: float | None = None,
+    ) -> BenchRun:
+        """Launch again and again and time each launch; `config.graph` replays a graph instead.
+
+        `restore` is called before each launch, untimed: it puts buffers back
+        that the kernel changes, by `Device.copy` alone. Printf output is lost.
+        Raises as `launch` does.
+        """
+
 
 class LoadedModule(Protocol):
     """A loaded file; leaving its context unloads it, whatever happened."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        """Itself."""
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        """Give everything back; an error on the way out is told, not raised."""
 
     def function(self, name: str) -> LoadedFunction:
         """The entry of that name; raises UsageError naming the entries there are."""
@@ -119,13 +158,16 @@ class Device(Protocol):
     def limits(self) -> Limits:
         """What can be launched."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        """Itself."""
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        """Give everything back; an error on the way out is told, not raised."""
 
     def allocate(self, size: int, name: str) -> Allocation:
-        """Device memory of `size` bytes, 256-byte aligned, contents undefined; LaunchError when there is none."""
+        """Memory of `size` bytes, 256-byte aligned, contents undefined; LaunchError when there is none."""
 
     def free(self, allocation: Allocation) -> None:
         """Give memory back."""
@@ -135,6 +177,9 @@ class Device(Protocol):
 
     def read(self, address: int, size: int) -> memoryview:
         """Copy bytes from the device; the result is the caller's own and writable."""
+
+    def copy(self, destination: int, source: int, size: int) -> None:
+        """Copy bytes within the device, in the order of the launches."""
 
     def load(self, image: Any) -> LoadedModule:
         """Load a `driver.image.Image` (PTX, cubin, fatbin); raises AssembleError or UnsupportedError."""

@@ -9,7 +9,7 @@ from teenycuda_cli.driver.device import Dim3, Limits
 
 @dataclass(frozen=True, slots=True)
 class DeviceProperties:
-    """The static properties of a device; None where it has none (the emulator has no buses). Sizes in bytes."""
+    """The static properties of a device, sizes in bytes; None where it has none (the emulator has no buses)."""
 
     kind: str  # "cuda" or "cpu"
     arch: str  # "sm_90"

@@ -113,10 +113,8 @@ def find_gpu(library: ctypes.CDLL, ordinal: int) -> int:
         if code:
             raise _not_usable(library, code, f"GPU {ordinal}", "cuDeviceGet")
         return device.value
-    there = (
-        "there is one GPU, cuda:0" if count == 1 else f"there are {count} GPUs, cuda:0 to cuda:{count - 1}"
-    )
-    raise DeviceNotFound(f"no GPU {ordinal} (cuda:{ordinal}): {there}")
+    there = "cuda:0 alone" if count == 1 else f"cuda:0 to cuda:{count - 1}"
+    raise DeviceNotFound(f"no GPU {ordinal}: the driver sees {there}")
 
 
 REASONS = {
