@@ -1,0 +1,1 @@
+"""What the PTX arithmetic gives, bit for bit, on numpy arrays: pure functions without a machine."""

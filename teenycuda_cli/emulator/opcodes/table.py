@@ -1,0 +1,374 @@
+"""The one table of instructions: syntax lines in, decoded operations out.
+
+A row is a function under `@op`, and its syntax line is the PTX ISA's own:
+
+    @op("add{.rnd}{.ftz}{.sat}.f32 d, a, b", rnd="rn rz rm rp", isa="floating-point-instructions-add")
+    def add_f32(m: Modifiers) -> Value: ...
+
+In the modifiers `.name` must stand there and `{.name}` may. A keyword gives
+the alternatives of a name, otherwise it stands for itself. Operands are `a`
+(a register or constant), `{!}c` (may be negated), `p|q`, `{a, b}` (a vector)
+and `[a]` (an address); `{, c}` may be missing. Each operand has the type
+`m["type"]` unless `types` says otherwise: `types="d:u32 c:wide"` names a PTX
+type, a slot (`dtype`), or `wide` (twice the width of `type`).
+
+A value row returns its `Value` for one choice of modifiers, an effect row
+(`effect=True`) is kept as `form.build` for the engine, which calls it as it
+needs. Rows are parsed when their opcode is first asked for, and decoded
+operations are kept by full name and operand shape: decoding is on the way of
+every launch.
+
+NaN. PTX gives the one NaN 0x7fffffff where x86 hands payloads on. Testing
+every result would cost as much as the addition itself, so arithmetic leaves
+its NaNs as they come and says so by `raw_nan`: whoever looks at the bits of
+such a value (a store, a bit operation, a move into a `.b` register, a
+shuffle) first calls `numerics.floating.canonical(array)`; arithmetic and
+comparisons read it as it is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from teenycuda_cli.ptx.syntax import (
+    Address,
+    Arguments,
+    Compound,
+    Instruction,
+    Negated,
+    Operand,
+    Pair,
+    Vector,
+)
+
+Modifiers: TypeAlias = Mapping[str, str]
+Evaluate: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """How a value instruction computes, for one choice of modifiers; see `Operation` for the fields."""
+
+    evaluate: Evaluate
+    lane: str | None = None
+    affine: str | None = None
+    raw_nan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A row of the table: one syntax line and what stands behind it."""
+
+    syntax: str
+    opcode: str
+    isa: str
+    kind: str  # "value" or "effect"
+    build: Callable[..., Any]
+    alternatives: Mapping[str, tuple[str, ...]]
+    types: Mapping[str, str]
+    where: Callable[[Modifiers], bool] | None
+    reads_carry: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An instruction that the table knows, ready for the code generator."""
+
+    form: Form
+    modifiers: Modifiers
+    destinations: tuple[str, ...]
+    sources: tuple[str, ...]
+    evaluate: Evaluate | None
+    ufunc: np.ufunc | None
+    lane: str | None
+    affine: str | None
+    reads_carry: bool
+    writes_carry: bool
+    raw_nan: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """Why an instruction is not in the table."""
+
+    reason: str
+
+
+# ----------------------------------------------------------------- patterns
+
+_TYPES = frozenset(
+    ("pred", "b1", "b8", "b16", "b32", "b64", "b128", "f16", "bf16", "tf32", "f32", "f64")
+    + ("u4", "u8", "u16", "u32", "u64", "s4", "s8", "s16", "s32", "s64", "u16x2", "s16x2")
+    + (
+        "f16x2",
+        "bf16x2",
+        "f32x2",
+        "e4m3",
+        "e5m2",
+        "e4m3x2",
+        "e5m2x2",
+        "e2m3x2",
+        "e3m2x2",
+        "e2m1x2",
+        "ue8m0x2",
+    )
+)
+_WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64", "b16": "b32", "b32": "b64"}
+_HALF = {"b32": "b16", "b64": "b32", "b16": "b8", "b128": "b64"}
+_SLOT = re.compile(r"\{\.([A-Za-z0-9_:]+)\}|\.([A-Za-z0-9_:]+)")
+_OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|\{[^}!]*\}|\w+(?:\|\w+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One place for a modifier."""
+
+    name: str
+    choices: frozenset[str]
+    ordered: tuple[str, ...]
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One operand of a syntax line: the names in it and the shapes that fit."""
+
+    names: tuple[str, ...]
+    shapes: frozenset[str] | None  # None: any
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A form made ready for matching."""
+
+    form: Form
+    slots: tuple[Slot, ...]
+    places: tuple[Place, ...]
+    required: int
+
+    def bind(self, modifiers: tuple[str, ...]) -> dict[str, str] | None:
+        """Modifiers by slot name, or None where they do not fit."""
+        bound: dict[str, str] = {}
+        position, count = 0, len(modifiers)
+        for slot in self.slots:
+            if position < count and modifiers[position] in slot.choices:
+                bound[slot.name] = text = modifiers[position]
+                position += 1
+                if text in _TYPES and slot.name == text:
+                    bound["type"] = text
+            elif slot.optional:
+                bound.setdefault(slot.name, "")
+            else:
+                return None
+        if position != count or (self.form.where is not None and not self.form.where(bound)):
+            return None
+        return bound
+
+    def fits(self, shapes: tuple[str, ...]) -> bool:
+        """Whether operands of these shapes can stand here."""
+        if not self.required <= len(shapes) <= len(self.places):
+            return False
+        return all(
+            place.shapes is None or shape in place.shapes
+            for place, shape in zip(self.places, shapes, strict=False)
+        )
+
+    def spell(self) -> Iterator[tuple[str, ...]]:
+        """Every legal sequence of modifiers."""
+        choices = [(("", *slot.ordered) if slot.optional else slot.ordered) for slot in self.slots]
+        for combination in itertools.product(*choices):
+            modifiers = tuple(text for text in combination if text)
+            if self.bind(modifiers) is not None:
+                yield modifiers
+
+
+def _slots(text: str, alternatives: Mapping[str, tuple[str, ...]]) -> tuple[Slot, ...]:
+    slots = []
+    for optional, required in _SLOT.findall(text):
+        name = optional or required
+        ordered = alternatives.get(name, (name,))
+        slots.append(Slot(name, frozenset(ordered), ordered, bool(optional)))
+    return tuple(slots)
+
+
+def _place(text: str, form: Form) -> Place:
+    names = tuple(re.findall(r"\w+", text))
+    if form.kind == "effect":
+        return Place(names, frozenset(("[", "c")) if text.startswith("[") else None)
+    if text.startswith("{!}"):
+        return Place(names, frozenset("r!"))
+    if text.startswith("{"):
+        return Place(names, frozenset((f"v{len(names)}",)))
+    if "|" in text:
+        return Place(names, frozenset("|"))
+    return Place(names, frozenset("r[" if form.opcode == "mov" else "r"))
+
+
+def _compile(form: Form) -> Pattern:
+    head, _, tail = form.syntax.partition(" ")
+    fixed, *optional = tail.replace("{,", "\0,").split("\0")
+    places = [_place(text, form) for text in _OPERAND.findall(fixed)]
+    required = len(places)
+    for part in optional:
+        places += [_place(text, form) for text in _OPERAND.findall(part.rstrip("} "))]
+    return Pattern(form, _slots(head[len(form.opcode) :], form.alternatives), tuple(places), required)
+
+
+def _type_of(name: str, form: Form, bound: Mapping[str, str]) -> str:
+    base = bound.get("type", "")
+    named = form.types.get(name, "type")
+    if named == "wide":
+        return _WIDE[base]
+    if named == "half":
+        return _HALF[base]
+    if named == "type":
+        return base
+    return named if named in _TYPES else bound[named]
+
+
+# -------------------------------------------------------------------- table
+
+_SHAPES: dict[type, str] = {Address: "[", Pair: "|", Negated: "!", Arguments: "(", Compound: "c"}
+
+
+def _shape(operand: Operand) -> str:
+    if type(operand) is Vector:
+        return f"v{len(operand.elements)}"
+    return _SHAPES.get(type(operand), "r")
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows by opcode; the modules beside this one bring them in when first needed."""
+
+    loaded: bool = False
+    rows: dict[str, list[Form]] = field(default_factory=dict)
+    patterns: dict[str, tuple[Pattern, ...]] = field(default_factory=dict)
+    decoded: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Operation | Unsupported] = field(
+        default_factory=dict
+    )
+
+    def load(self) -> None:
+        """Import every module of this package, whose rows then stand in the table."""
+        if self.loaded:
+            return
+        self.loaded = True
+        package = importlib.import_module(__package__)
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{__package__}.{module.name}")
+
+    def add(self, form: Form) -> None:
+        """Append a row."""
+        self.rows.setdefault(form.opcode, []).append(form)
+
+    def compiled(self, opcode: str) -> tuple[Pattern, ...]:
+        """The rows of an opcode, made ready for matching."""
+        patterns = self.patterns.get(opcode)
+        if patterns is None:
+            patterns = self.patterns[opcode] = tuple(_compile(form) for form in self.rows.get(opcode, ()))
+        return patterns
+
+    def decode(self, instruction: Instruction) -> Operation | Unsupported:
+        """The operation that an instruction stands for, or why there is none."""
+        shapes = tuple([_shape(operand) for operand in instruction.operands])
+        key = (instruction.opcode, instruction.modifiers, shapes)
+        found = self.decoded.get(key)
+        if found is None:
+            self.load()
+            found = self.decoded[key] = self._find(*key)
+        return found
+
+    def _find(
+        self, opcode: str, modifiers: tuple[str, ...], shapes: tuple[str, ...]
+    ) -> Operation | Unsupported:
+        patterns = self.compiled(opcode)
+        if not patterns:
+            return Unsupported(f"the emulator has no instruction {opcode}")
+        named = []
+        for pattern in patterns:
+            bound = pattern.bind(modifiers)
+            if bound is None:
+                continue
+            if pattern.fits(shapes):
+                return _operation(pattern, bound, len(shapes), shapes)
+            named.append(pattern.form.syntax)
+        name = ".".join((opcode, *modifiers))
+        if named:
+            return Unsupported(f"{name} does not take these operands; it is written {' or '.join(named)}")
+        return Unsupported(f"the emulator has {opcode}, but not in the form {name}")
+
+
+def _operation(pattern: Pattern, bound: dict[str, str], count: int, shapes: tuple[str, ...]) -> Operation:
+    form = pattern.form
+    places = pattern.places[:count]
+    value = form.build(bound) if form.kind == "value" else None
+    has_destination = form.kind == "value" or bool(places and places[0].names[0] in "dpr")
+    groups = [tuple(_type_of(name, form, bound) for name in place.names) for place in places]
+    destinations = groups[0] if has_destination else ()
+    sources = tuple(itertools.chain.from_iterable(groups[1:] if has_destination else groups))
+    evaluate = value.evaluate if value else None
+    return Operation(
+        form=form,
+        modifiers=bound,
+        destinations=destinations,
+        sources=sources,
+        evaluate=evaluate,
+        ufunc=evaluate if isinstance(evaluate, np.ufunc) else None,
+        lane=value.lane if value else None,
+        affine=value.affine if value else None,
+        reads_carry=form.reads_carry,
+        writes_carry=bool(bound.get("cc")),
+        raw_nan=value.raw_nan if value else False,
+    )
+
+
+TABLE = Table()
+
+
+def op(
+    *lines: str,
+    isa: str,
+    types: str = "",
+    where: Callable[[Modifiers], bool] | None = None,
+    effect: bool = False,
+    reads_carry: bool = False,
+    **alternatives: str,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function under one or several syntax lines (see the module's text)."""
+    choices = {name: tuple(text.split()) for name, text in alternatives.items()}
+    named = dict(pair.split(":") for pair in types.split())
+
+    def register(build: Callable[..., Any]) -> Callable[..., Any]:
+        for line in lines:
+            opcode = re.split(r"[.{ ]", line, maxsplit=1)[0]
+            kind = "effect" if effect else "value"
+            TABLE.add(Form(line, opcode, isa, kind, build, choices, named, where, reads_carry))
+        return build
+
+    return register
+
+
+def decode(instruction: Instruction) -> Operation | Unsupported:
+    """The operation that an instruction stands for, or why there is none."""
+    return TABLE.decode(instruction)
+
+
+def supported() -> Iterator[Form]:
+    """Every row, by opcode, then in the order of registration."""
+    TABLE.load()
+    for opcode in sorted(TABLE.rows):
+        yield from TABLE.rows[opcode]
+
+
+def spellings(form: Form) -> Iterator[str]:
+    """Every full instruction name that a row stands for: `add.rn.ftz.f32`."""
+    for modifiers in _compile(form).spell():
+        yield ".".join((form.opcode, *modifiers))
