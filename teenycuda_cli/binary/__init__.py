@@ -6,6 +6,8 @@ offset of what is wrong.
 
 from __future__ import annotations
 
+from teenycuda_cli.binary.cubin import read_cubin
+from teenycuda_cli.binary.fatbin import MAGIC, read_fatbin
 from teenycuda_cli.binary.model import Binary, Cubin, Fatbin, FatbinEntry, Kernel, KernelParameter
 
 __all__ = ["Binary", "Cubin", "Fatbin", "FatbinEntry", "Kernel", "KernelParameter", "read"]
@@ -13,7 +15,4 @@ __all__ = ["Binary", "Cubin", "Fatbin", "FatbinEntry", "Kernel", "KernelParamete
 
 def read(data: bytes, name: str) -> Binary:
     """What a cubin or fatbin holds; raises FileError for anything else, or for a damaged file."""
-    from teenycuda_cli.binary.cubin import read_cubin
-    from teenycuda_cli.binary.fatbin import MAGIC, read_fatbin
-
     return read_fatbin(data, name) if data[:4] == MAGIC else read_cubin(data, name)
