@@ -36,7 +36,7 @@ class _Facts:
 
     registers: int | None = None
     frame: int = 0
-    stack: int | None = 0
+    stack: int | None = None
     params: list[KernelParameter] = field(default_factory=list)
     reqntid: tuple[int, ...] | None = None
     maxntid: tuple[int, ...] | None = None
@@ -60,7 +60,7 @@ def read_cubin(data: bytes, name: str) -> Cubin:
         toolkit=_toolkit(reader, sections),
         kernels=tuple(_kernel(elf, sections, each, facts, number, arch) for each in kernels),
         functions=tuple(each.name for each in functions if not each.other & STO_CUDA_ENTRY),
-        debug_sections=tuple(name for name in sections if name.startswith((".debug_", ".nv_debug_"))),
+        debug_sections=tuple(each for each in sections if _is_debug(each)),
         relocatable=elf.type == TYPE_RELOCATABLE,
     )
 
@@ -173,6 +173,11 @@ def _kernel(
         code_size=symbol.size,
         arch=arch,
     )
+
+
+def _is_debug(section: str) -> bool:
+    """Whether a section is there for debuggers; `.debug_frame` is always there."""
+    return section.startswith((".debug_", ".nv_debug_")) and section != ".debug_frame"
 
 
 def _static_shared(section: Section, number: int, elf_type: int) -> int:

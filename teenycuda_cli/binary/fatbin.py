@@ -43,7 +43,7 @@ class _Entry(NamedTuple):
 
 
 def read_fatbin(data: bytes, name: str) -> Fatbin:
-    """The images of a fatbin, or of several one behind the other; FileError, with the offset, where it is damaged."""
+    """The images of a fatbin, or of several in a row; FileError, with the offset, where it is damaged."""
     reader = Reader(data, name, "fatbin")
     entries: list[FatbinEntry] = []
     offset = 0

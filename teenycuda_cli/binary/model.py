@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class KernelParameter:
-    """A parameter of a kernel in a cubin: its place in the parameter space, in bytes. Its type is not recorded."""
+    """A parameter's place in the parameter space, in bytes; its type is not recorded in a cubin."""
 
     index: int
     offset: int
