@@ -1,0 +1,38 @@
+"""Prints the table of ratios: `python -m tests.benchmarks [kernels] [start-up] [large]`.
+
+All parts without a name; exits with 1 if a bound is missed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.benchmarks.commands import start_up_rows, throughput_rows
+from tests.benchmarks.kernels import kernel_rows
+from tests.benchmarks.measure import table
+
+PARTS = ("kernels", "start-up", "large")
+
+
+def main(chosen: list[str]) -> int:
+    """Measure the chosen parts, all if none is, and print the table."""
+    unknown = set(chosen) - set(PARTS)
+    if unknown:
+        print(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    parts = chosen or PARTS
+    if slow := [name for name in os.environ if name.startswith("OPENBLAS_")]:
+        print(f"note: {', '.join(slow)} may slow numpy down; unset for a fair matmul", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        rows = list(kernel_rows()) if "kernels" in parts else []
+        rows += start_up_rows(scratch) if "start-up" in parts else []
+        rows += throughput_rows(scratch) if "large" in parts else []
+    print(table(rows))
+    return 0 if all(row.ok for row in rows) else 1
+
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,81 @@
+"""Whole commands: start-up against an import, and throughput on a large file."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from tests.benchmarks.measure import Row, command_milliseconds, command_seconds_and_memory, ratio
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = str(Path(sys.executable).with_name("teenycuda"))
+MEGABYTE = 10**6
+
+
+def start_up_rows(scratch: Path) -> Iterator[Row]:
+    """Small jobs against importing what they cannot do without."""
+    import_click = partial(command_milliseconds, [sys.executable, "-c", "import click"])
+    import_numpy = partial(command_milliseconds, [sys.executable, "-c", "import numpy"])
+    small = str(ROOT / "samples" / "vector_add.ptx")
+    out = str(scratch / "small.ptx")
+    x, n = "ptr:4096xf32=randn", "n=4096"
+    launch = [
+        PROGRAM,
+        "launch",
+        small,
+        "--device",
+        "cpu",
+        "--grid",
+        "4",
+        "--arg",
+        f"x={x}",
+        "--arg",
+        f"y={x}",
+    ]
+    launch += ["--arg", "out=ptr:4096xf32", "--arg", n]
+    for name, command, bound, yardstick in (
+        ("launch vector_add 4096 / import numpy", launch, 3.5, import_numpy),
+        ("inspect --json, small / import click", [PROGRAM, "inspect", "--json", small], 2, import_click),
+        ("strip, small / import click", [PROGRAM, "strip", small, "-o", out], 2, import_click),
+    ):
+        yield ratio(name, bound, partial(command_milliseconds, command), yardstick, rounds=11)
+
+
+def write_large(path: Path, size: int) -> None:
+    """A PTX of that many bytes: entries of real files over and over, renamed, then their debug sections."""
+    nvcc = (ROOT / "tests/corpus/nvcc/kernels.lineinfo.ptx").read_text()
+    triton = (ROOT / "tests/corpus/triton/layernorm.sm80.ptx").read_text()
+    entries = [
+        re.search(rf"^\.visible \.entry {name}\(.*?^}}\n", text, re.M | re.S)[0]  # type: ignore[index]
+        for name, text in (("saxpy", nvcc), ("mandelbrot", nvcc), ("transpose", nvcc), ("layernorm", triton))
+    ]
+    debug = triton[triton.index("\t.file\t1") :]
+    with path.open("w") as file:
+        file.write(".version 8.7\n.target sm_80\n.address_size 64\n")
+        file.write(".extern .shared .align 16 .b8 global_smem[];\n")
+        number = 0
+        while file.tell() < size - len(debug):
+            number += 1
+            for entry in entries:
+                file.write(entry.replace("(", f"_{number}(", 1))
+        file.write(debug)
+
+
+def throughput_rows(scratch: Path, size: int = 100 * MEGABYTE) -> Iterator[Row]:
+    """`inspect` and `strip` of a large file: MB/s, and peak memory over the file's size."""
+    path = scratch / "large.ptx"
+    write_large(path, size)
+    megabytes = path.stat().st_size / MEGABYTE
+    for name, command in (
+        ("inspect", [PROGRAM, "inspect", "--json", str(path)]),
+        ("strip", [PROGRAM, "strip", str(path), "-o", str(scratch / "stripped.ptx")]),
+    ):
+        runs = sorted(command_seconds_and_memory(command) for _ in range(3))
+        seconds, memory = runs[1][0], max(run[1] for run in runs)
+        title = f"{name} of {megabytes:.0f} MB"
+        yield Row(f"{title}, speed", megabytes / seconds, 40, "MB/s", f"{seconds:.2f} s", at_least=True)
+        peak = memory / MEGABYTE / megabytes
+        yield Row(f"{title}, memory", peak, 4, "×", f"{memory / MEGABYTE:.0f} MB at its peak")
