@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from teenycuda_cli import __version__
-from teenycuda_cli.errors import TeenycudaError
+from teenycuda_cli.errors import TeenycudaError, TimeoutExpired
 
 COMMANDS = {
     "inspect": "Tell what a PTX file, cubin or fatbin is.",
@@ -43,7 +43,9 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="teenycuda")
 def group() -> None:
     """Inspect, strip, assemble and launch PTX, on a GPU or on the embedded emulator.
@@ -64,7 +66,10 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except TeenycudaError as error:
-        return _report(command, error, as_json)
+        code = _report(command, error, as_json)
+        if isinstance(error, TimeoutExpired) and error.abandon:
+            _leave(code)
+        return code
     except click.ClickException as error:
         return _report_click(command, error, as_json)
     except (click.Abort, KeyboardInterrupt):
@@ -74,6 +79,13 @@ def run(arguments: Sequence[str]) -> int:
         # The reader has gone: end quietly, and keep the interpreter from flushing into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process now: an orderly end would wait for what is still running on the device."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _report(command: str, error: TeenycudaError, as_json: bool) -> int:

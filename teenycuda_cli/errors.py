@@ -99,10 +99,27 @@ class UnsupportedError(TeenycudaError):
 
 
 class TimeoutExpired(TeenycudaError):
-    """`--timeout` passed."""
+    """`--timeout` passed.
+
+    `abandon` says that what took too long is still running and cannot be
+    stopped (a kernel on a GPU): then the process ends without waiting for it.
+    """
 
     exit_code = 6
     kind = "timeout"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        hint: str | None = None,
+        context: tuple[str, ...] = (),
+        abandon: bool = False,
+    ) -> None:
+        """A timeout has no line."""
+        super().__init__(message, file=file, hint=hint, context=context)
+        self.abandon = abandon
 
 
 class DeviceNotFound(TeenycudaError):

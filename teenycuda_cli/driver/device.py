@@ -181,6 +181,9 @@ class Device(Protocol):
     def copy(self, destination: int, source: int, size: int) -> None:
         """Copy bytes within the device, in the order of the launches."""
 
+    def fill(self, address: int, byte: int, size: int) -> None:
+        """Set `size` bytes on the device to one value, in the order of the launches."""
+
     def load(self, image: Any) -> LoadedModule:
         """Load a `driver.image.Image` (PTX, cubin, fatbin); raises AssembleError or UnsupportedError."""
 

@@ -9,7 +9,7 @@ from teenycuda_cli.driver.device import Dim3, Limits
 
 @dataclass(frozen=True, slots=True)
 class DeviceProperties:
-    """The static properties of a device, sizes in bytes; None where it has none (the emulator has no buses)."""
+    """The static properties of a device, sizes in bytes; None where it has none (an emulator has no bus)."""
 
     kind: str  # "cuda" or "cpu"
     arch: str  # "sm_90"

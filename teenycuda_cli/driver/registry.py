@@ -57,7 +57,7 @@ class DeviceStart:
         from teenycuda_cli.driver.cuda.device import open_cuda  # noqa: PLC0415  (cuda-python takes 0.1 s to import)
 
         try:
-            return open_cuda(self._start)
+            return open_cuda(self._start, notice)
         except DeviceNotFound as missing:
             if self._kind != "auto":
                 raise
@@ -87,15 +87,17 @@ def open_device(spec: str, notice: Notice | None = None, *, cache: bool = True) 
 
 def list_devices(notice: Notice | None = None) -> tuple[DeviceProperties, ...]:
     """The emulator and every GPU; where there is no GPU, `notice` is told why in one line."""
-    from teenycuda_cli.driver.cuda.properties import cuda_properties  # noqa: PLC0415  (as above)
+    from teenycuda_cli.driver.cuda.library import detect  # noqa: PLC0415  (as above)
 
     try:
-        gpus = cuda_properties()
+        version, count = detect()
     except DeviceNotFound as missing:
-        gpus = ()
         if notice:
             notice(f"no GPU: {missing.message}")
-    return (emulator_properties(), *gpus)
+        return (emulator_properties(),)
+    from teenycuda_cli.driver.cuda.properties import cuda_properties  # noqa: PLC0415  (as above)
+
+    return (emulator_properties(), *cuda_properties(version, count))
 
 
 def _open_emulator() -> Device:

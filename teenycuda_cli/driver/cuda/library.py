@@ -43,6 +43,13 @@ def version_text(version: int) -> str:
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
+def detect() -> tuple[int, int]:
+    """The driver's CUDA version, as in 13000, and how many GPUs it sees; raises DeviceNotFound for none."""
+    library = find_library()
+    version = initialise(library)
+    return version, count_gpus(library)
+
+
 class DriverStart:
     """The driver and the primary context of one GPU, being started by a thread.
 

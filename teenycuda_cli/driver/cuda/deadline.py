@@ -1,0 +1,37 @@
+"""Running what cannot be interrupted under a deadline."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from teenycuda_cli.errors import TimeoutExpired
+
+Result = TypeVar("Result")
+
+
+def within(timeout: float | None, what: str, work: Callable[[], Result]) -> Result:
+    """What `work` returns or raises; TimeoutExpired, with `work` left running, after `timeout` seconds.
+
+    The process must then be ended without waiting for `work`.
+    """
+    if timeout is None:
+        return work()
+    results: list[Result] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=run, name="deadline", daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if failures:
+        raise failures[0]
+    if results:
+        return results[0]
+    raise TimeoutExpired(f"{what} took longer than {timeout:g} s", abandon=True)

@@ -1,0 +1,122 @@
+"""An image made into a module on a GPU: stripped, assembled by the driver, its refusals explained."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cuda.bindings import driver
+
+from teenycuda_cli.binary import Cubin, Fatbin
+from teenycuda_cli.driver.cuda.check import check
+from teenycuda_cli.driver.cuda.deadline import within
+from teenycuda_cli.driver.cuda.jit import JitError, JitLog, JitOptions, link_cubin, load_module
+from teenycuda_cli.driver.cuda.module import CudaModule
+from teenycuda_cli.driver.cuda.precheck import Refusal, refuse_machine_code, refuse_target, refuse_version
+from teenycuda_cli.errors import AssembleError, TeenycudaError
+
+if TYPE_CHECKING:
+    from teenycuda_cli.driver.cuda.device import CudaDevice
+    from teenycuda_cli.driver.image import Image
+
+LOG_LINES_SHOWN = 20
+DRIVERS_WORDS = {
+    "CUDA_ERROR_INVALID_IMAGE": "the driver does not take this for PTX, a cubin or a fatbin",
+    "CUDA_ERROR_INVALID_PTX": "the driver does not assemble this PTX",
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the driver is too old for this PTX",
+    "CUDA_ERROR_NO_BINARY_FOR_GPU": "there is no machine code for this GPU in it, nor PTX to make some of",
+    "CUDA_ERROR_JIT_COMPILER_NOT_FOUND": "the driver's assembler (libnvidia-ptxjitcompiler) is not installed",
+}
+
+
+def load_image(device: CudaDevice, image: Image) -> CudaModule:
+    """Load an image, PTX without its debug information; raises AssembleError with the reason first."""
+    data = stripped(image) if image.kind == "ptx" else image.data
+    try:
+        return load_data(device, image, data)
+    except JitError as error:
+        refusal = refuse(image, device)
+        log = (error.log.error or error.log.info).splitlines()
+        context = [f"  {line}" for line in log[:LOG_LINES_SHOWN]]
+        if len(log) > LOG_LINES_SHOWN or error.log.truncated:
+            context.append("  … and more: `teenycuda load` shows all of it")
+        raise AssembleError(
+            refusal.message if refusal else failure_words(error),
+            file=image.name,
+            hint=refusal.hint if refusal else None,
+            context=tuple(context),
+        ) from error
+
+
+def load_data(
+    device: CudaDevice,
+    image: Image,
+    data: bytes,
+    options: JitOptions | None = None,
+    timeout: float | None = None,
+) -> CudaModule:
+    """Load `data`, the bytes of `image` as the driver is to have them; raises JitError, TimeoutExpired."""
+    work = partial(load_module, terminated(data) if image.kind == "ptx" else data, options or JitOptions())
+    handle, log = within(timeout, f"loading {image.name}", partial(_in_context, device, work))
+    return CudaModule(device, handle, image.name, log, prints=may_print(image))
+
+
+def link_data(
+    device: CudaDevice, image: Image, data: bytes, options: JitOptions, timeout: float | None
+) -> tuple[bytes, JitLog]:
+    """The cubin that the driver makes of PTX, and its log; raises JitError, TimeoutExpired."""
+    work = partial(link_cubin, terminated(data), image.name, options)
+    cubin, log = within(timeout, f"linking {image.name}", partial(_in_context, device, work))
+    return cubin, log
+
+
+def _in_context(device: CudaDevice, work: Any) -> Any:
+    check(driver.cuCtxSetCurrent, device.context)  # a deadline is watched from another thread
+    return work()
+
+
+def terminated(text: bytes) -> bytes:
+    """Text with exactly one NUL behind it, which is where the driver stops reading."""
+    return text.rstrip(b"\0") + b"\0"
+
+
+def stripped(image: Image) -> bytes:
+    """PTX without debug information, which the driver takes badly."""
+    from teenycuda_cli.ptx.strip import strip  # noqa: PLC0415  (machine code needs no stripping)
+
+    return strip(image.source).data
+
+
+def may_print(image: Image) -> bool:
+    """Whether a kernel may call printf; a fatbin may be compressed and does not tell."""
+    return image.kind == "fatbin" or b"vprintf" in image.data
+
+
+def failure_words(error: JitError) -> str:
+    """`CUDA_ERROR_INVALID_PTX: …` with what it means here."""
+    return f"{DRIVERS_WORDS.get(error.name, error.explanation)} ({error.name})"
+
+
+def refuse(image: Image, device: CudaDevice) -> Refusal | None:
+    """The rule by which an image cannot load on this GPU, if there is one to be told."""
+    try:
+        if image.kind == "ptx":
+            module = image.module
+            return refuse_version(module.version, device.version) or refuse_target(module.target, device.arch)
+        content = image.binary
+    except TeenycudaError as broken:
+        return Refusal(str(broken), broken.hint or "")
+    if isinstance(content, Cubin):
+        return refuse_machine_code(content.arch, device.arch)
+    return _refuse_fatbin(content, device)
+
+
+def _refuse_fatbin(content: Fatbin, device: CudaDevice) -> Refusal | None:
+    for entry in content.entries:
+        refuse_entry = refuse_target((entry.arch,), device.arch) if entry.kind == "ptx" else None
+        if entry.kind == "cubin":
+            refuse_entry = refuse_machine_code(entry.arch, device.arch)
+        if not refuse_entry:
+            return None
+    held = ", ".join(f"{entry.kind} for {entry.arch}" for entry in content.entries) or "nothing"
+    return Refusal(f"the fatbin holds {held}, and the GPU is {device.arch}", f"compile for {device.arch}")

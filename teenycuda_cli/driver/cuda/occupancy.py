@@ -1,0 +1,76 @@
+"""How many blocks, or clusters of blocks, of a kernel run on a GPU at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from cuda.bindings import driver
+
+from teenycuda_cli.driver.cuda.check import check
+from teenycuda_cli.driver.cuda.launch import extended_config
+from teenycuda_cli.driver.device import Dim3, LaunchConfig
+
+if TYPE_CHECKING:
+    from teenycuda_cli.driver.cuda.device import CudaDevice
+    from teenycuda_cli.driver.cuda.launch import CudaFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a kernel is launched with, apart from its grid."""
+
+    threads: int
+    shared_bytes: int  # dynamic
+    cluster: Dim3 | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Blocks of a shape that one multiprocessor holds, and the share of its threads that they are."""
+
+    threads: int
+    shared_bytes: int  # static and dynamic
+    blocks_per_sm: int
+    percent: float
+    active_clusters: int | None = None  # on the whole device; None for a kernel without clusters
+
+
+def occupancy_of(device: CudaDevice, function: CudaFunction, shape: Shape) -> Occupancy:
+    """The occupancy of a function at this shape; zero blocks where it does not fit."""
+    cluster = shape.cluster or (1, 1, 1)
+    config = LaunchConfig(
+        grid=cluster,
+        block=(shape.threads, 1, 1),
+        cluster=shape.cluster,
+        shared_bytes=shape.shared_bytes,
+        params=(),
+    )
+    function.opt_in(config)
+    blocks = check(
+        driver.cuOccupancyMaxActiveBlocksPerMultiprocessor,
+        function.handle,
+        shape.threads,
+        shape.shared_bytes,
+    )
+    clusters = None
+    if prod(cluster) > 1:
+        clusters = int(
+            check(
+                driver.cuOccupancyMaxActiveClusters, function.handle, extended_config(config, device.stream)
+            )
+        )
+    threads_at_once = device.properties.max_threads_per_multi_processor or 1
+    return Occupancy(
+        threads=shape.threads,
+        shared_bytes=shape.shared_bytes + function.info.static_shared,
+        blocks_per_sm=int(blocks),
+        percent=100.0 * blocks * whole_warps(shape.threads) / threads_at_once,
+        active_clusters=clusters,
+    )
+
+
+def whole_warps(threads: int) -> int:
+    """Threads rounded up to whole warps, which is what a multiprocessor holds."""
+    return -(-threads // 32) * 32
