@@ -1,6 +1,6 @@
-"""Softmax over the rows of a matrix of at most 1024 columns, a row a program.
+"""Softmax over the rows of a matrix of at most 1024 columns.
 
-`python softmax.py` (Triton 3.6, no GPU needed) writes softmax.ptx, and softmax.json with its metadata beside it.
+`python softmax.py` (Triton 3.6, no GPU needed) writes softmax.ptx, and its metadata beside it, softmax.json.
 """
 
 import json
@@ -13,6 +13,7 @@ from triton.compiler import ASTSource
 
 @triton.jit
 def softmax(x_ptr, out_ptr, row_stride, n_columns, BLOCK: tl.constexpr):
+    """A row a program."""
     row = tl.program_id(0)
     offsets = tl.arange(0, BLOCK)
     mask = offsets < n_columns
@@ -22,9 +23,10 @@ def softmax(x_ptr, out_ptr, row_stride, n_columns, BLOCK: tl.constexpr):
 
 
 if __name__ == "__main__":
+    integers = {"row_stride": "i32", "n_columns": "i32"}
     source = ASTSource(
         fn=softmax,
-        signature={"x_ptr": "*fp32", "out_ptr": "*fp32", "row_stride": "i32", "n_columns": "i32", "BLOCK": "constexpr"},
+        signature={"x_ptr": "*fp32", "out_ptr": "*fp32", **integers, "BLOCK": "constexpr"},
         constexprs={(4,): 1024},
         attrs={(i,): [["tt.divisibility", 16]] for i in range(2)},
     )

@@ -1,6 +1,6 @@
-"""out = x + y, a block of 1024 elements a program.
+"""Adds two vectors.
 
-`python vector_add.py` (Triton 3.6, no GPU needed) writes vector_add.ptx, with the metadata block that a launch needs.
+`python vector_add.py` (Triton 3.6, no GPU needed) writes vector_add.ptx, and the metadata block behind it.
 """
 
 import triton
@@ -11,6 +11,7 @@ from triton.compiler import ASTSource
 
 @triton.jit
 def vector_add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    """out = x + y, BLOCK elements a program."""
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask)

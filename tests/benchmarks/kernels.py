@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from teenycuda_cli.driver.device import Device, Dim3, LaunchConfig
+from teenycuda_cli.driver.image import read_image
+from teenycuda_cli.driver.registry import open_device
 from tests.benchmarks.measure import Row, milliseconds, ratio
 
 Array = NDArray[Any]
