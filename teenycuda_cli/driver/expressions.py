@@ -1,0 +1,349 @@
+"""The expressions of `--expect`: numpy over the arguments' values, in float64.
+
+The text is parsed to a syntax tree and the tree is interpreted node by node:
+arithmetic, comparison, indexing, a few attributes and the functions of
+`expression_functions`. Nothing else exists (no attribute that starts with `_`,
+no import, no file, no lambda, no comprehension), and text, depth, elements and
+work are bounded, so an expression can neither reach out nor hang.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+import numpy as np
+
+from teenycuda_cli.driver.caret import caret
+from teenycuda_cli.driver.element_types import ElementType, element_type
+from teenycuda_cli.driver.expression_bounds import Bounds, TooLarge
+from teenycuda_cli.driver.expression_functions import FUNCTIONS, METHODS
+from teenycuda_cli.driver.expression_values import (
+    as_bits,
+    as_number,
+    broadcast_size,
+    index_size,
+    integer_power,
+    is_mask,
+    plain_index,
+    settle,
+)
+from teenycuda_cli.errors import TimeoutExpired, UsageError
+
+LONGEST = 4096  # characters
+DEEPEST = 100  # levels of the tree
+MOST_NODES = 2000
+
+CONSTANTS = {"pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan, "newaxis": None}
+TYPE_WORDS = {"int": "i64", "float": "f64", "bool": "bool"}
+NUMPY_NAMES = {"np", "numpy"}
+ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
+    "T": np.transpose,
+    "shape": lambda array: tuple(int(extent) for extent in np.shape(array)),
+    "size": lambda array: int(np.size(array)),
+    "ndim": lambda array: int(np.ndim(array)),
+    "real": np.real,
+    "imag": np.imag,
+}
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+_BITWISE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_INSTEAD = {
+    "Lambda": "a lambda",
+    "ListComp": "a comprehension",
+    "GeneratorExp": "a comprehension",
+    "SetComp": "a comprehension",
+    "DictComp": "a comprehension",
+    "IfExp": "`a if c else b`",
+    "BoolOp": "`and`/`or`",
+    "NamedExpr": "an assignment",
+    "JoinedStr": "an f-string",
+    "Starred": "a star",
+    "Await": "await",
+    "Yield": "yield",
+    "Dict": "a dictionary",
+    "Set": "a set",
+}
+_HINTS = {"IfExp": "use where(condition, a, b)", "BoolOp": "use & and |, with both sides in parentheses"}
+
+
+def evaluate(
+    text: str, values: Mapping[str, Any], *, deadline: float | None = None, where: str = "--expect"
+) -> Any:
+    """What an expression over named values gives: an array or scalar of float64, complex128 or bool.
+
+    `values` maps argument names to float64 (or complex128) arrays, ints and
+    floats; a value may be a function without parameters, which is called when
+    the name is used. Raises UsageError with a caret under what is wrong,
+    TimeoutExpired after `deadline` (of `time.monotonic`).
+    """
+    text = text.strip()
+    tree = _parse(text, where)
+    largest = max((np.size(value) for value in values.values() if isinstance(value, np.ndarray)), default=0)
+    interpreter = _Interpreter(text, values, Bounds.for_arguments(largest), deadline, where)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = interpreter.visit(tree)
+    if isinstance(result, (tuple, list)):
+        result = interpreter.guarded(tree, lambda: np.asarray([as_number(item) for item in result]))
+    if result is None or isinstance(result, (ElementType, slice)) or result is Ellipsis:
+        _fail(text, 1, len(text), "this gives no numbers", where=where)
+    return result if np.asarray(result).dtype == bool else as_number(result)
+
+
+def _parse(text: str, where: str) -> ast.expr:
+    if len(text) > LONGEST:
+        raise UsageError(
+            f"an expression of {len(text)} characters; expected at most {LONGEST}",
+            file=where,
+            hint="compute the expected array with numpy, save it, and give it as @FILE.npy",
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            body = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        column = min(error.offset or len(text) + 1, len(text) + 1)
+        _fail(text, column, 1, f"not an expression: {error.msg}", where=where)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise UsageError(f"not an expression: {error or 'nested too deep'}", file=where) from error
+    if sum(1 for _ in ast.walk(body)) > MOST_NODES:
+        raise UsageError(f"an expression of more than {MOST_NODES} parts", file=where)
+    return body
+
+
+@dataclass(slots=True)
+class _Interpreter:
+    """Walks a tree; knows where it is for messages, and what it may still spend."""
+
+    text: str
+    values: Mapping[str, Any]
+    bounds: Bounds
+    deadline: float | None
+    where: str
+    depth: int = 0
+
+    def visit(self, node: ast.expr) -> Any:
+        """The value of a node."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise TimeoutExpired("--timeout passed while an expected value was computed")
+        self.depth += 1
+        if self.depth > DEEPEST:
+            self.fail(node, "nested too deep")
+        method: Callable[[Any], Any] | None = getattr(self, f"_visit_{type(node).__name__}", None)
+        if method is None:
+            kind = type(node).__name__
+            self.fail(node, f"{_INSTEAD.get(kind, kind)} is not part of expressions", hint=_HINTS.get(kind))
+        result = method(node)
+        self.depth -= 1
+        if isinstance(result, np.ndarray):
+            self.guarded(node, lambda: self.bounds.spend(result.size))
+        return result
+
+    def guarded(self, node: ast.expr, compute: Callable[[], Any]) -> Any:
+        """Run a computation of numpy's; what it refuses becomes a message about the node."""
+        try:
+            return compute()
+        except TooLarge as error:
+            self.fail(node, str(error), hint="compute it with numpy, save it, and give it as @FILE.npy")
+        except (TypeError, ValueError, ArithmeticError, IndexError, MemoryError, RecursionError) as error:
+            self.fail(node, str(error).split("\n", maxsplit=1)[0] or type(error).__name__)
+
+    def fail(self, node: ast.expr, what: str, hint: str | None = None) -> NoReturn:
+        """Raise UsageError about a node."""
+        lines = self.text.split("\n")
+        before = sum(len(line) + 1 for line in lines[: node.lineno - 1])
+        start = len(lines[node.lineno - 1].encode()[: node.col_offset].decode(errors="replace"))
+        width = len(ast.get_source_segment(self.text, node) or " ")
+        _fail(self.text, before + start + 1, max(1, width), what, where=self.where, hint=hint)
+
+    def _visit_Constant(self, node: ast.Constant) -> Any:
+        value = node.value
+        if value is None or value is Ellipsis or isinstance(value, (bool, float, complex)):
+            return value
+        if isinstance(value, int):
+            return settle(value)
+        return self.fail(node, "text is not part of expressions")
+
+    def _visit_Name(self, node: ast.Name) -> Any:
+        name = node.id
+        if name in self.values:
+            value = self.values[name]
+            return self.guarded(node, value) if callable(value) else value
+        if name in CONSTANTS:
+            return CONSTANTS[name]
+        element = element_type(TYPE_WORDS.get(name, name))
+        if element:
+            return element
+        if name in FUNCTIONS:
+            self.fail(node, f"{name} is a function", hint=f"write {name}(…)")
+        near = get_close_matches(name, [*self.values, *CONSTANTS, *FUNCTIONS], n=1)
+        known = ", ".join(self.values) or "none"
+        hint = f"did you mean {near[0]}?" if near else f"the arguments are: {known}"
+        return self.fail(node, f"no argument is called {name!r}", hint=hint)
+
+    def _visit_Tuple(self, node: ast.Tuple) -> Any:
+        return tuple(self.visit(element) for element in node.elts)
+
+    def _visit_List(self, node: ast.List) -> Any:
+        return [self.visit(element) for element in node.elts]
+
+    def _visit_Slice(self, node: ast.Slice) -> Any:
+        parts = (node.lower, node.upper, node.step)
+        return slice(*(None if part is None else self._whole(part) for part in parts))
+
+    def _whole(self, node: ast.expr) -> Any:
+        return self.guarded(node, lambda: operator.index(plain_index(self.visit(node))))
+
+    def _visit_Subscript(self, node: ast.Subscript) -> Any:
+        value = self.visit(node.value)
+        index = self.visit(node.slice)
+        if isinstance(value, (tuple, list)):
+            return self.guarded(node, lambda: value[index])
+        if not isinstance(value, np.ndarray):
+            self.fail(node, "only arrays and shapes have elements")
+
+        def pick() -> Any:
+            plain = plain_index(index)
+            self.bounds.allow(index_size(value.shape, plain))
+            return value[plain]
+
+        return self.guarded(node, pick)
+
+    def _visit_Attribute(self, node: ast.Attribute) -> Any:
+        name = node.attr
+        if self._is_numpy(node.value):
+            return self._visit_Name(ast.copy_location(ast.Name(name, ast.Load()), node))
+        if name in METHODS:
+            self.fail(node, f".{name} is a method", hint=f"write .{name}(…)")
+        if name not in ATTRIBUTES:
+            self._unknown_attribute(node)
+        value = self.visit(node.value)
+        return self.guarded(
+            node, lambda: ATTRIBUTES[name](value if name in {"shape", "size", "ndim"} else as_number(value))
+        )
+
+    def _unknown_attribute(self, node: ast.Attribute) -> NoReturn:
+        names = [*ATTRIBUTES, *METHODS]
+        near = get_close_matches(node.attr, names, n=1)
+        hint = f"did you mean .{near[0]}?" if near else f"there are {', '.join('.' + name for name in names)}"
+        self.fail(node, f"no attribute .{node.attr} here", hint=hint)
+
+    def _is_numpy(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in NUMPY_NAMES and node.id not in self.values
+
+    def _visit_Call(self, node: ast.Call) -> Any:
+        positional: list[Any] = []
+        target = node.func
+        if isinstance(target, ast.Attribute) and not self._is_numpy(target.value):
+            if target.attr not in METHODS:
+                self._unknown_attribute(target)
+            name = target.attr
+            positional.append(self.visit(target.value))
+        elif isinstance(target, (ast.Name, ast.Attribute)):
+            name = target.id if isinstance(target, ast.Name) else target.attr
+        else:
+            self.fail(target, "this cannot be called")
+        function = FUNCTIONS.get(name)
+        if function is None:
+            near = get_close_matches(name, FUNCTIONS, n=1)
+            hint = f"did you mean {near[0]}?" if near else "the functions are " + " ".join(sorted(FUNCTIONS))
+            self.fail(target, f"no function is called {name!r}", hint=hint)
+        positional += [self.visit(argument) for argument in node.args]
+        keywords: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.fail(keyword.value, "** is not part of expressions")
+            keywords[keyword.arg] = self.visit(keyword.value)
+        return self.guarded(node, lambda: function(self.bounds, positional, keywords))
+
+    def _visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        value = self.visit(node.operand)
+        if isinstance(node.op, ast.Not):
+            self.fail(node, "`not` is not part of expressions", hint="use ~")
+
+        def compute() -> Any:
+            if isinstance(node.op, ast.Invert):
+                return ~as_bits(value) if is_mask(value) else settle(-1 - as_number(value))
+            number = as_number(value)
+            return settle(-number) if isinstance(node.op, ast.USub) else number
+
+        return self.guarded(node, compute)
+
+    def _visit_BinOp(self, node: ast.BinOp) -> Any:
+        left, right = self.visit(node.left), self.visit(node.right)
+        return self.guarded(node, lambda: self._binary(node.op, left, right))
+
+    def _binary(self, op: ast.operator, left: Any, right: Any) -> Any:
+        if type(op) in _BITWISE:
+            return self._bitwise(op, left, right)
+        a, b = as_number(left), as_number(right)
+        if isinstance(op, ast.MatMult):
+            return FUNCTIONS["matmul"](self.bounds, [a, b], {})
+        if isinstance(a, int) and isinstance(b, int):
+            if isinstance(op, ast.Pow):
+                return integer_power(a, b)
+            if b == 0 or isinstance(op, ast.Div):
+                a, b = np.float64(a), np.float64(b)
+            return settle(_ARITHMETIC[type(op)](a, b))
+        self.bounds.allow(broadcast_size(a, b))
+        return _ARITHMETIC[type(op)](a, b)
+
+    def _bitwise(self, op: ast.operator, left: Any, right: Any) -> Any:
+        self.bounds.allow(broadcast_size(left, right))
+        a, b = as_bits(left), as_bits(right)
+        if is_mask(a) and is_mask(b) and not isinstance(op, (ast.LShift, ast.RShift)):
+            return _BITWISE[type(op)](a, b)
+        a, b = as_bits(left, whole=True), as_bits(right, whole=True)
+        if isinstance(op, (ast.LShift, ast.RShift)) and not np.all(
+            (np.asarray(b) >= 0) & (np.asarray(b) < 64)
+        ):
+            raise ValueError("a shift by less than 0 or more than 63")
+        result = _BITWISE[type(op)](a, b)
+        return settle(result) if isinstance(result, int) else result.astype(np.float64)
+
+    def _visit_Compare(self, node: ast.Compare) -> Any:
+        operands = [self.visit(operand) for operand in (node.left, *node.comparators)]
+
+        def compute() -> Any:
+            result: Any = True
+            for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
+                if type(op) not in _COMPARISONS:
+                    raise ValueError("only == != < <= > >= compare here")
+                self.bounds.allow(broadcast_size(left, right))
+                result = np.logical_and(result, _COMPARISONS[type(op)](as_number(left), as_number(right)))
+            return result
+
+        return self.guarded(node, compute)
+
+
+def _fail(text: str, column: int, width: int, what: str, *, where: str, hint: str | None = None) -> NoReturn:
+    raise UsageError(what, file=where, column=column, hint=hint, context=caret(text, column, width))
