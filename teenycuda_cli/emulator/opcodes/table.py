@@ -104,23 +104,7 @@ class Unsupported:
 
 # ----------------------------------------------------------------- patterns
 
-_TYPES = frozenset(
-    ("pred", "b1", "b8", "b16", "b32", "b64", "b128", "f16", "bf16", "tf32", "f32", "f64")
-    + ("u4", "u8", "u16", "u32", "u64", "s4", "s8", "s16", "s32", "s64", "u16x2", "s16x2")
-    + (
-        "f16x2",
-        "bf16x2",
-        "f32x2",
-        "e4m3",
-        "e5m2",
-        "e4m3x2",
-        "e5m2x2",
-        "e2m3x2",
-        "e3m2x2",
-        "e2m1x2",
-        "ue8m0x2",
-    )
-)
+_TYPE = re.compile(r"pred|[bus]\d+(x2)?|b?f\d+(x2)?|tf32|e\dm\d(x2)?|ue8m0x2")
 _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64", "b16": "b32", "b32": "b64"}
 _HALF = {"b32": "b16", "b64": "b32", "b16": "b8", "b128": "b64"}
 _SLOT = re.compile(r"\{\.([A-Za-z0-9_:]+)\}|\.([A-Za-z0-9_:]+)")
@@ -135,6 +119,7 @@ class Slot:
     choices: frozenset[str]
     ordered: tuple[str, ...]
     optional: bool
+    is_type: bool  # a type that stands literally: it is what `type` means
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,20 +140,22 @@ class Pattern:
     required: int
 
     def bind(self, modifiers: tuple[str, ...]) -> dict[str, str] | None:
-        """Modifiers by slot name, or None where they do not fit."""
+        """Modifiers by slot name, or None where they do not fit.
+
+        They may stand in any order, as ptxas has it; types keep theirs.
+        """
         bound: dict[str, str] = {}
-        position, count = 0, len(modifiers)
+        remaining = list(modifiers)
         for slot in self.slots:
-            if position < count and modifiers[position] in slot.choices:
-                bound[slot.name] = text = modifiers[position]
-                position += 1
-                if text in _TYPES and slot.name == text:
+            text = next((text for text in remaining if text in slot.choices), "")
+            if text:
+                remaining.remove(text)
+                if slot.is_type:
                     bound["type"] = text
-            elif slot.optional:
-                bound.setdefault(slot.name, "")
-            else:
+            elif not slot.optional:
                 return None
-        if position != count or (self.form.where is not None and not self.form.where(bound)):
+            bound[slot.name] = text
+        if remaining or (self.form.where is not None and not self.form.where(bound)):
             return None
         return bound
 
@@ -195,7 +182,8 @@ def _slots(text: str, alternatives: Mapping[str, tuple[str, ...]]) -> tuple[Slot
     for optional, required in _SLOT.findall(text):
         name = optional or required
         ordered = alternatives.get(name, (name,))
-        slots.append(Slot(name, frozenset(ordered), ordered, bool(optional)))
+        is_type = name not in alternatives and _TYPE.fullmatch(name) is not None
+        slots.append(Slot(name, frozenset(ordered), ordered, bool(optional), is_type))
     return tuple(slots)
 
 
@@ -231,7 +219,7 @@ def _type_of(name: str, form: Form, bound: Mapping[str, str]) -> str:
         return _HALF[base]
     if named == "type":
         return base
-    return named if named in _TYPES else bound[named]
+    return bound[named] if named in bound else named
 
 
 # -------------------------------------------------------------------- table

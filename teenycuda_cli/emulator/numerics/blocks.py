@@ -1,0 +1,60 @@
+"""Long arrays worked through in pieces, so that temporaries stay in the cache and off the page-fault path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+LANES = 16384
+
+
+def blockwise(function: Callable[..., Any], result: Any, lanes: int = LANES) -> Callable[..., Any]:
+    """An evaluate that calls `function(*sources)` on at most so many lanes at a time.
+
+    `result` is the dtype of what it gives. The function never
+    sees `out`, and may return an array without dimensions for scalars.
+    """
+    result = np.dtype(result)
+
+    def evaluate(*sources: Any, out: Any = None) -> Any:
+        shape = shape_of(sources, out)
+        if math.prod(shape) <= lanes:
+            value = function(*sources)
+            if out is None:
+                return value if shape else np.asarray(value)[()]
+            np.copyto(out, value)
+            return out
+        target = np.empty(shape, result) if out is None else out
+        lines = target.reshape(-1)
+        for piece, parts in pieces(sources, shape, lanes):
+            lines[piece] = function(*parts)
+        return target
+
+    return evaluate
+
+
+def shape_of(sources: tuple[Any, ...], out: Any) -> tuple[int, ...]:
+    """The shape of an evaluate's result."""
+    if out is not None:
+        return tuple(out.shape)
+    return np.broadcast_shapes(*[np.shape(source) for source in sources])
+
+
+def pieces(
+    sources: tuple[Any, ...], shape: tuple[int, ...], lanes: int = LANES
+) -> Iterator[tuple[slice, list[Any]]]:
+    """The sources, flattened, so many lanes at a time, with the slice of the flat result that they belong to."""
+    flat = [_flat(source, shape) for source in sources]
+    for start in range(0, math.prod(shape), lanes):
+        piece = slice(start, start + lanes)
+        yield piece, [part if part.ndim == 0 else part[piece] for part in flat]
+
+
+def _flat(source: Any, shape: tuple[int, ...]) -> Any:
+    array = np.asarray(source)
+    if array.ndim == 0:
+        return array
+    return np.broadcast_to(array, shape).reshape(-1)

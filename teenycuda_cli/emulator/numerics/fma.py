@@ -1,0 +1,119 @@
+"""a × b + c with one rounding to nearest even, for f32 and f64, in every case.
+
+f32: the product is exact in f64, the sum there is rounded once and then again
+to f32. The second rounding goes wrong only where the first result looks like
+a tie, or where the f32 is subnormal; those lanes are summed anew with the
+error made odd ("round to odd", Boldo and Melquiond), which no later rounding
+can mistake.
+
+f64: the same authors' algorithm on the exact product (Dekker) and exact sums
+(Knuth). Lanes whose exponents leave no room for the error terms are computed
+one by one in integers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teenycuda_cli.emulator.numerics import exact
+from teenycuda_cli.emulator.numerics.blocks import LANES, blockwise, pieces, shape_of
+
+_LOW = np.uint64(0x1FFFFFFF)
+_TIE = np.uint64(0x10000000)
+_TINY32 = np.float32(2.0**-126)
+_SPLIT = np.float64(134217729.0)  # 2²⁷ + 1
+_ROOM_LOW = 2.0**-400
+_ROOM_HIGH = 2.0**400
+_FIRST_LOW = 2.0**-900
+
+
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """The rounded sum and its exact error (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def two_product(a: Any, b: Any) -> tuple[Any, Any]:
+    """The rounded f64 product and its exact error (Dekker); exponents must leave room."""
+    product = a * b
+    high = _SPLIT * a
+    a_high = high - (high - a)
+    a_low = a - a_high
+    high = _SPLIT * b
+    b_high = high - (high - b)
+    b_low = b - b_high
+    error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    return product, error
+
+
+def odd(total: Any, error: Any) -> Any:
+    """The f64 `total` with its last bit set where `error` says that it is not exact: rounded to odd."""
+    total = np.asarray(total)
+    bits = total.view(np.int64)
+    inexact = (error != 0) & ((bits & 1) == 0) & np.isfinite(total)
+    step = np.where((error > 0) == (total > 0), 1, -1)
+    return np.where(inexact, bits + step, bits).view(np.float64)[()]
+
+
+def odd_sum(a: Any, b: Any, c: Any) -> Any:
+    """a × b + c of f32 values as f64, rounded to odd: any later rounding to f32 or less is exact."""
+    product = np.multiply(a, b, dtype=np.float64)
+    return odd(*two_sum(product, np.asarray(c, np.float64)))
+
+
+def fma32(a: Any, b: Any, c: Any, out: Any = None) -> Any:
+    """a × b + c of f32, rounded once."""
+    sources = (a, b, c)
+    shape = shape_of(sources, out)
+    if shape == ():
+        return np.float32(odd_sum(a, b, c))
+    target = np.empty(shape, np.float32) if out is None else out
+    lines = target.reshape(-1)
+    room = min(lines.size, LANES)
+    total, masked, doubtful = np.empty(room), np.empty(room, np.uint64), np.empty(room, np.bool_)
+    magnitude = masked.view(np.float32)[:room]
+    for piece, parts in pieces(sources, shape):
+        result = lines[piece]
+        size = result.size
+        if size != room:
+            total, masked, doubtful, magnitude = total[:size], masked[:size], doubtful[:size], magnitude[:size]
+        np.multiply(parts[0], parts[1], out=total, dtype=np.float64)
+        np.add(total, parts[2], out=total)
+        np.copyto(result, total, casting="same_kind")
+        np.bitwise_and(total.view(np.uint64), _LOW, out=masked)
+        np.equal(masked, _TIE, out=doubtful)
+        if np.fmin.reduce(np.abs(result, out=magnitude)) < _TINY32:
+            doubtful |= (np.abs(total) < _TINY32) & (total != 0)
+        if doubtful.any():
+            index = np.nonzero(doubtful)[0]
+            result[index] = odd_sum(*[part if part.ndim == 0 else part[index] for part in parts])
+    return target
+
+
+def _in_room(a: Any, b: Any, c: Any) -> Any:
+    """Lanes where no error term of the f64 algorithm can under- or overflow."""
+    high = np.maximum(np.abs(a), np.maximum(np.abs(b), np.abs(c)))
+    low = np.minimum(np.abs(a), np.abs(b))
+    return (high < _ROOM_HIGH) & (low > _ROOM_LOW) & ((np.abs(c) > _FIRST_LOW) | (c == 0))
+
+
+def _fma64(a: Any, b: Any, c: Any) -> Any:
+    high, low = two_product(a, b)
+    total, low = two_sum(c, low)
+    high, rest = two_sum(high, total)
+    result = np.asarray(high + odd(*two_sum(rest, low)))
+    narrow = ~np.asarray(_in_room(a, b, c))
+    if narrow.any():
+        plain = a * b + c
+        special = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c)) | (a == 0) | (b == 0)
+        result = np.where(special, plain, result)
+        for index in zip(*np.nonzero(np.atleast_1d(narrow & ~special)), strict=True):
+            parts = [float(np.broadcast_to(source, result.shape or (1,))[index]) for source in (a, b, c)]
+            np.atleast_1d(result)[index] = exact.fma64(*parts)
+    return result[()]
+
+
+fma64 = blockwise(_fma64, np.float64, 8192)
