@@ -1,0 +1,71 @@
+"""The README and the samples' page say nothing that is not so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from teenycuda_cli import errors
+from teenycuda_cli.emulator.supported import page, summary
+from tests.transcripts import ROOT, Transcript, agrees, read_transcripts, run_transcript
+
+README = (ROOT / "README.md").read_text()
+SECTIONS = [
+    "Install",
+    "Commands",
+    "Arguments",
+    "With and without a GPU",
+    "Supported PTX",
+    "Exit codes and JSON",
+    "How it is built",
+    "Developing",
+]
+
+
+@pytest.mark.parametrize(
+    "transcript", read_transcripts(ROOT / "README.md"), ids=lambda transcript: f"line{transcript.line}"
+)
+def test_transcript(transcript: Transcript, tmp_path: Path) -> None:
+    """Each command of the README prints what the README shows."""
+    for step, printed in zip(transcript.steps, run_transcript(transcript, tmp_path), strict=True):
+        assert agrees(step.output, printed), f"$ {step.command}\n{printed}"
+
+
+def test_sections() -> None:
+    """The sections come in the order that readers of this project know."""
+    assert re.findall(r"^## (.+)$", README, re.M) == SECTIONS
+
+
+def test_two_commands_set_up() -> None:
+    """One line installs and runs the main job, another installs and runs the tests."""
+    install = README[README.index("## Install") : README.index("## Commands")]
+    commands = re.findall(r"^    (\S.*)$", install, re.M)
+    assert len(commands) == 2
+    assert "launch samples/" in commands[0]
+    assert "--expect" in commands[0]
+    assert "pytest" in commands[1]
+
+
+def test_every_exit_code_is_listed() -> None:
+    """The table of exit codes has each code that an error can have."""
+    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", README, re.M)}
+    assert listed == {0, 2} | {kind.exit_code for kind in _kinds(errors.TeenycudaError)}
+
+
+def _kinds(kind: type[errors.TeenycudaError]) -> set[type[errors.TeenycudaError]]:
+    return {kind}.union(*(_kinds(child) for child in kind.__subclasses__()))
+
+
+def test_supported_instructions_are_those_of_the_table() -> None:
+    """The list in the README and the page in docs/ are what the opcode table gives."""
+    assert summary() in README
+    assert (ROOT / "docs" / "supported-ptx.md").read_text() == page()
+
+
+def test_every_folder_is_named() -> None:
+    """How it is built: each package has its line."""
+    section = README[README.index("## How it is built") : README.index("## Developing")]
+    for folder in (path.parent.name for path in (ROOT / "teenycuda_cli").glob("*/__init__.py")):
+        assert f"{folder}/" in section
