@@ -39,7 +39,10 @@ class Float:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`[base+offset]`; base None is an absolute address. `g[1]` as an operand is Address too."""
+    """`[base+offset]`; base None is an absolute address. `g[1]` and `g+4` as operands are Address too.
+
+    `offset` is in bytes, also where it was written as an index.
+    """
 
     base: Name | None
     offset: int
@@ -65,6 +68,21 @@ class Negated:
     """`!p`."""
 
     operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """`-%r1`: a negated register, which few instructions take (`vmad`)."""
+
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """`g[%r1]`: an array element at an index in a register; with a constant index it is an Address."""
+
+    base: Name
+    index: Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +113,19 @@ class Compound:
 
 
 Operand: TypeAlias = (
-    Name | Integer | Float | Address | Vector | Pair | Negated | Sink | Component | Arguments | Compound
+    Name
+    | Integer
+    | Float
+    | Address
+    | Vector
+    | Pair
+    | Negated
+    | Minus
+    | Indexed
+    | Sink
+    | Component
+    | Arguments
+    | Compound
 )
 
 # -------------------------------------------------------------- statements
@@ -333,7 +363,10 @@ class Module:
     aliases: tuple[tuple[str, str], ...]
     pragmas: tuple[str, ...]
     loc_count: int
-    comments: tuple[tuple[int, str], ...] = field(default=(), repr=False)  # (offset, text) of metadata comments
+    comments: tuple[tuple[int, str], ...] = field(
+        default=(), repr=False
+    )  # (offset, text) of metadata comments
+    stray_labels: tuple[Label, ...] = ()  # labels behind sections: ptxas refuses them, `strip` drops them
 
     @property
     def entries(self) -> tuple[Function, ...]:

@@ -1,0 +1,413 @@
+"""Bodies of functions: statements into the syntax tree.
+
+Most statements of real code are one line of opcode, operands and semicolon.
+`_FAST` takes such a line whole, and a table of operands already seen turns its
+operands into nodes; whatever it does not take goes the long way, token by
+token, and so do all errors. Both ways give the same tree.
+"""
+
+from __future__ import annotations
+
+import re
+
+from teenycuda_cli.errors import PtxSyntaxError
+from teenycuda_cli.ptx.declarations import (
+    LINKAGES,
+    VARIABLE_SPACES,
+    attributes,
+    parse_parameters,
+    parse_registers,
+    parse_variables,
+    plain_integer,
+)
+from teenycuda_cli.ptx.layout import SIZES, product
+from teenycuda_cli.ptx.operands import OperandReader
+from teenycuda_cli.ptx.source import Source
+from teenycuda_cli.ptx.syntax import (
+    Address,
+    Block,
+    Instruction,
+    Label,
+    LabelTable,
+    Loc,
+    Name,
+    Operand,
+    Pragma,
+    Prototype,
+    Registers,
+    Statement,
+    Variable,
+)
+from teenycuda_cli.ptx.tokens import BLANK, DOT, WORD, Cursor
+
+_DECIMAL = r"(?:0|[1-9][0-9]{0,8})"
+_FAST = re.compile(
+    rf"""(?:[ \t\r\n]++|//[^\n]*+)*+(?:
+      (?:(?P<guard>@)[ \t]*+(?P<not>!?)[ \t]*+(?P<predicate>{WORD})[ \t]++)?+
+      (?P<opcode>[a-z][a-z0-9_]*+(?:{DOT})*+)(?:[ \t\r\n]++(?P<operands>[^;"/:@\#()]*+))?+;
+    | (?P<label>{WORD}):(?!{BLANK}\.(?:branchtargets|calltargets|callprototype))
+    | (?P<loc>\.loc)[ \t]++(?P<file>{_DECIMAL})[ \t]++(?P<line>{_DECIMAL})[ \t]++(?P<column>{_DECIMAL})
+      (?=[ \t]*+(?://[^\n]*+)?+\n[ \t]*+[^,\s/\#])
+    )""",
+    re.VERBOSE,
+)
+_OPCODE = re.compile(
+    r"[a-z][a-z0-9_]*+(?:\.[A-Za-z_$][A-Za-z0-9_$]*+(?:::[A-Za-z0-9_$]++)*+|\.[0-9]++[A-Za-df-z_]\w*+)*+"
+)
+_SPLIT = re.compile(r",(?![^{}\[\]]*[}\]])")
+# A name, or an address by a name, whose number needs no normalising.
+_SIMPLE = re.compile(
+    rf"[ \t\r\n]*+(\[[ \t]*+)?(?!WARP_SZ)(?![^0-9\] +]*0[0-9])({WORD})(?(1)[ \t]*+(?:\+[ \t]*+(-?[1-9][0-9]{{0,9}}|0)[ \t]*+)?+\])[ \t\r\n]*+"
+)
+# What makes an operand's meaning depend on the scope: a number with a leading zero, an index.
+_BY_SCOPE = re.compile(r"[^0-9]0[0-9]|[A-Za-z0-9_$][ \t\r\n]*\[")
+_LONGEST_FAST_OPERANDS = 1000
+
+
+class _Scope:
+    """Names of one `{ }`: what is defined, arrays' element sizes, register families."""
+
+    __slots__ = ("elements", "families", "names", "offset", "statements")
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        self.statements: list[Statement] = []
+        self.names: set[str] = set()
+        self.families: dict[str, int] = {}
+        self.elements: dict[str, int] = {}
+
+
+class BodyParser:
+    """Parses one body after the other of a source."""
+
+    def __init__(self, source: Source, module_elements: dict[str, int], *, fast: bool = True) -> None:
+        """`module_elements`: bytes of an element of each array declared at module level."""
+        self.source = source
+        self.module_elements = module_elements
+        self.fast = fast
+        self.opcodes: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self.known: dict[str, Operand] = {}
+        self.scopes: list[_Scope] = []
+        self.reader = OperandReader(self._element_size, self._has_family)
+
+    def parse(self, at: int, params: tuple[Variable, ...]) -> tuple[tuple[Statement, ...], int]:
+        """The statements of the body whose `{` is at `at`, and the offset behind its `}`."""
+        self.scopes = [_Scope(at)]
+        for param in params:
+            self._define(param.name, param.offset, "variable")
+        position = at + 1
+        while True:
+            position = self._run_fast(position) if self.fast else position
+            cursor = Cursor(self.source, position)
+            if cursor.kind == "op" and cursor.value == "}":
+                scope = self.scopes.pop()
+                statements = tuple(scope.statements)
+                position = cursor.end
+                if not self.scopes:
+                    return statements, position
+                self.scopes[-1].statements.append(Block(statements, scope.offset))
+            elif cursor.kind == "op" and cursor.value == "{":
+                self.scopes.append(_Scope(cursor.at))
+                position = cursor.end
+            else:
+                position = self._statement(cursor)
+
+    # ------------------------------------------------------------ the fast way
+
+    def _run_fast(self, position: int) -> int:
+        """Take statements as long as `_FAST` takes them; returns where it stopped."""
+        text = self.source.text
+        match_fast = _FAST.match
+        append = self.scopes[-1].statements.append
+        opcodes, known = self.opcodes, self.known
+        while match := match_fast(text, position):
+            guard, negated, predicate, opcode, operands, label, _, file, line, column = match.groups()
+            if opcode is not None:
+                name = opcodes.get(opcode) or self._opcode(opcode)
+                if name is None or name[0] == "call":
+                    return position
+                if operands:
+                    try:
+                        nodes = tuple([known[part] for part in operands.split(",")])
+                    except KeyError:
+                        nodes = self._operands(operands)
+                        if nodes is None:
+                            return position
+                else:
+                    nodes = ()
+                at = match.start("guard" if guard else "opcode")
+                if guard and "0" in predicate:
+                    predicate = self.reader.name(predicate).text
+                append(Instruction(name[0], name[1], nodes, at, match.end(), predicate, bool(negated)))
+            elif label is not None:
+                self._define(label, match.start("label"), "label")
+                append(Label(label, match.start("label")))
+            else:
+                append(Loc(int(file), int(line), int(column), match.start("loc")))
+            position = match.end()
+        return position
+
+    def _opcode(self, text: str) -> tuple[str, tuple[str, ...]] | None:
+        if not _OPCODE.fullmatch(text):
+            return None
+        opcode, *modifiers = text.split(".")
+        self.opcodes[text] = name = (opcode, tuple(modifiers))
+        return name
+
+    def _operands(self, text: str) -> tuple[Operand, ...] | None:
+        """Operands by the table of those seen, filled as needed; None sends the statement the long way."""
+        if len(text) > _LONGEST_FAST_OPERANDS:
+            return None
+        known = self.known
+        nodes: list[Operand] = []
+        for part in _SPLIT.split(text):
+            node = known.get(part) or self._operand(part)
+            if node is None:
+                return None
+            nodes.append(node)
+        return tuple(nodes)
+
+    def _operand(self, text: str) -> Operand | None:
+        """The node of an operand's text, kept in the table where it cannot depend on the scope."""
+        if match := _SIMPLE.fullmatch(text):
+            bracket, name, offset = match.groups()
+            node: Operand = Name(name)
+            if bracket:
+                node = Address(node, int(offset or 0))
+        else:
+            try:
+                cursor = Cursor(Source(text.encode("latin-1"), self.source.name))
+                node = self.reader.operand(cursor)
+            except PtxSyntaxError:
+                return None
+            if cursor.kind != "end":
+                return None
+        if not _BY_SCOPE.search(text):
+            self.known[text] = node
+        return node
+
+    # ------------------------------------------------------------ the long way
+
+    def _statement(self, cursor: Cursor) -> int:
+        """One statement at the cursor into the innermost scope; returns the offset behind it."""
+        if cursor.kind == "word":
+            return self._label_or_instruction(cursor)
+        if cursor.kind == "op" and cursor.value == "@":
+            return self._instruction(cursor)
+        if cursor.kind == "dot":
+            return self._directive(cursor)
+        if cursor.kind == "end":
+            raise self.source.error(
+                self.scopes[-1].offset, "this `{` is never closed", hint="a `}` is missing"
+            )
+        hint = "a `;` alone is no statement" if cursor.value == ";" else None
+        raise cursor.unexpected("a statement", hint=hint)
+
+    def _label_or_instruction(self, cursor: Cursor) -> int:
+        following = Cursor(self.source, cursor.end)
+        if not (following.kind == "op" and following.value == ":"):
+            return self._instruction(cursor)
+        name, at = cursor.value, cursor.at
+        self._define(name, at, "label")
+        position = following.end
+        following.advance()
+        if following.kind == "dot" and following.value in (
+            ".branchtargets",
+            ".calltargets",
+            ".callprototype",
+        ):
+            return self._table(following, name, at)
+        self._append(Label(name, at))
+        return position
+
+    def _instruction(self, cursor: Cursor) -> int:
+        at = cursor.at
+        predicate, negated = None, False
+        if cursor.value == "@":
+            cursor.advance()
+            negated = cursor.kind == "op" and cursor.accept("!")
+            predicate = self.reader.name(cursor.name("a predicate")).text
+        opcode_at = cursor.at
+        opcode = cursor.name("an instruction")
+        if not ("a" <= opcode[0] <= "z"):
+            raise cursor.error(f"`{opcode}` is no instruction", at=opcode_at, hint=_opcode_hint(opcode))
+        modifiers: list[str] = []
+        while cursor.kind == "dot":
+            modifiers.append(cursor.value[1:])
+            cursor.advance()
+        read = self.reader.call_operands if opcode == "call" else self.reader.operands
+        operands = read(cursor)
+        end = self._semicolon(cursor)
+        self._append(Instruction(opcode, tuple(modifiers), operands, at, end, predicate, negated))
+        return end
+
+    def _semicolon(self, cursor: Cursor) -> int:
+        """Check for the `;` that ends a statement; returns the offset behind it."""
+        if not (cursor.kind == "op" and cursor.value == ";"):
+            raise cursor.unexpected("`,` or `;`")
+        return cursor.end
+
+    def _directive(self, cursor: Cursor) -> int:
+        value = cursor.value
+        linkage, managed = "none", False
+        if value in LINKAGES:
+            linkage = LINKAGES[value]
+            cursor.advance()
+        if cursor.value == ".attribute":
+            managed = "managed" in attributes(cursor)
+        if cursor.value == ".reg" and linkage == "none":
+            return self._registers(cursor)
+        if cursor.value in VARIABLE_SPACES:
+            for variable in parse_variables(cursor, linkage, managed):
+                self._define(variable.name, variable.offset, "variable")
+                if variable.shape:
+                    self.scopes[-1].elements[variable.name] = element_size(variable)
+                self._append(variable)
+            return cursor.previous_end
+        if value == ".loc":
+            return self._append_behind(parse_loc(cursor), cursor)
+        if value == ".pragma":
+            return self._append_behind(parse_pragma(cursor), cursor)
+        hint = (
+            "debug sections and .file stand outside of functions" if value in (".file", ".section") else None
+        )
+        raise cursor.unexpected("a statement", hint=hint)
+
+    def _registers(self, cursor: Cursor) -> int:
+        statement = parse_registers(cursor)
+        for register in statement.registers:
+            if register.count is None:
+                self._define(register.name, register.offset, "register")
+            else:
+                self._define_family(register.name, register.count, register.offset)
+        return self._append_behind(statement, cursor)
+
+    def _table(self, cursor: Cursor, name: str, at: int) -> int:
+        """`.branchtargets`, `.calltargets` or `.callprototype` behind its label."""
+        kind = cursor.value[1:]
+        cursor.advance()
+        if kind == "callprototype":
+            prototype = self._prototype(cursor, name, at)
+            cursor.expect(";")
+            return self._append_behind(prototype, cursor)
+        targets: list[str] = []
+        while True:
+            target = cursor.name("a label" if kind == "branchtargets" else "a function")
+            if cursor.kind == "op" and cursor.accept("<"):
+                count = plain_integer(cursor, "a number of labels")
+                cursor.expect(">")
+                targets += [f"{target}{index}" for index in range(min(count, 1 << 16))]
+            else:
+                targets.append(target)
+            if not cursor.accept(","):
+                break
+        cursor.expect(";")
+        return self._append_behind(LabelTable(name, kind, tuple(targets), at), cursor)
+
+    def _prototype(self, cursor: Cursor, name: str, at: int) -> Prototype:
+        returns = parse_parameters(cursor) if cursor.value == "(" else ()
+        cursor.expect("_", " in place of the function's name")
+        params = parse_parameters(cursor) if cursor.value == "(" else ()
+        noreturn = False
+        while cursor.kind == "dot":
+            noreturn = noreturn or cursor.value == ".noreturn"
+            takes_number = cursor.value in (".abi_preserve", ".abi_preserve_control")
+            cursor.advance()
+            if takes_number:
+                plain_integer(cursor, "a number of registers")
+        return Prototype(name, returns, params, at, noreturn)
+
+    # ------------------------------------------------------------ names
+
+    def _append(self, statement: Statement) -> None:
+        self.scopes[-1].statements.append(statement)
+
+    def _append_behind(
+        self, statement: Loc | Pragma | Registers | LabelTable | Prototype, cursor: Cursor
+    ) -> int:
+        self._append(statement)
+        return cursor.previous_end
+
+    def _define(self, name: str, at: int, what: str) -> None:
+        """Note a name of the innermost scope; one name stands for one thing there."""
+        scope = self.scopes[-1]
+        if name in scope.names or (scope.families and _in_family(scope.families, name)):
+            raise self.source.error(
+                at,
+                f"there is a `{name}` in this scope already, so no {what} can have that name",
+                length=len(name),
+            )
+        scope.names.add(name)
+
+    def _define_family(self, prefix: str, count: int, at: int) -> None:
+        scope = self.scopes[-1]
+        taken = prefix in scope.families or any(
+            name.startswith(prefix) and _in_family({prefix: count}, name) for name in scope.names
+        )
+        if taken:
+            raise self.source.error(
+                at, f"`{prefix}<{count}>` repeats a name of this scope", length=len(prefix)
+            )
+        scope.families[prefix] = count
+
+    def _element_size(self, name: str) -> int | None:
+        for scope in reversed(self.scopes):
+            if name in scope.elements:
+                return scope.elements[name]
+        return self.module_elements.get(name)
+
+    def _has_family(self, prefix: str) -> bool:
+        return any(prefix in scope.families for scope in self.scopes)
+
+
+def element_size(variable: Variable) -> int:
+    return SIZES[variable.type] * variable.vector * (product(variable.shape[1:]) or 1)
+
+
+def _in_family(families: dict[str, int], name: str) -> bool:
+    digits = len(name)
+    while digits and name[digits - 1].isdigit():
+        digits -= 1
+    suffix = name[digits:]
+    if not suffix or len(suffix) > 9 or (suffix[0] == "0" and len(suffix) > 1):
+        return False
+    count = families.get(name[:digits])
+    return count is not None and int(suffix) < count
+
+
+def _opcode_hint(opcode: str) -> str | None:
+    return (
+        f"opcodes are lower-case: {opcode.lower()}" if opcode.lower() != opcode and opcode.isalpha() else None
+    )
+
+
+def parse_loc(cursor: Cursor) -> Loc:
+    """`.loc file line column{, function_name label{+n}{, inlined_at file line column}}`."""
+    at = cursor.at
+    cursor.advance()
+    file, line, column = (plain_integer(cursor, f"a {what} number") for what in ("file", "line", "column"))
+    inlined_at = None
+    while cursor.kind == "op" and cursor.value == ",":
+        cursor.advance()
+        what = cursor.name("`function_name` or `inlined_at`")
+        if what == "function_name":
+            cursor.name("a label")
+            if cursor.kind == "op" and cursor.accept("+"):
+                plain_integer(cursor, "an offset")
+        elif what == "inlined_at":
+            numbers = [plain_integer(cursor, f"a {part} number") for part in ("file", "line", "column")]
+            inlined_at = (numbers[0], numbers[1], numbers[2])
+        else:
+            raise cursor.unexpected("`function_name` or `inlined_at`")
+    return Loc(file, line, column, at, inlined_at)
+
+
+def parse_pragma(cursor: Cursor) -> Pragma:
+    """`.pragma "…", "…";`, semicolon included."""
+    at = cursor.at
+    cursor.advance()
+    strings = [cursor.take("string", "a string")[1:-1]]
+    while cursor.accept(","):
+        strings.append(cursor.take("string", "a string")[1:-1])
+    cursor.expect(";")
+    return Pragma(tuple(strings), at)

@@ -1,0 +1,335 @@
+"""Declarations: variables with their initialisers, registers, parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from teenycuda_cli.ptx.constants import integer_value, parse_constant
+from teenycuda_cli.ptx.layout import INSTRUCTION_TYPES, OPAQUE, SIZES, product
+from teenycuda_cli.ptx.syntax import (
+    Initializer,
+    Pointer,
+    Register,
+    Registers,
+    SymbolAddress,
+    Variable,
+)
+from teenycuda_cli.ptx.tokens import Cursor
+
+SPACES = frozenset((".global", ".const", ".shared", ".local", ".param", ".reg", ".tex"))
+VARIABLE_SPACES = SPACES - {".reg"}
+VECTORS = {".v2": 2, ".v4": 4}
+LINKAGES = {".visible": "visible", ".extern": "extern", ".weak": "weak", ".common": "common"}
+POINTER_SPACES = frozenset((".global", ".const", ".shared", ".local"))
+LARGEST_FAMILY = 1 << 16  # variables that one `name<N>` may declare
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """What stands in front of the names of a declaration."""
+
+    space: str
+    type: str
+    vector: int
+    align: int | None
+    linkage: str
+    managed: bool
+    pointer: Pointer | None = None
+
+
+def plain_integer(cursor: Cursor, expected: str) -> int:
+    """An integer literal where PTX takes no expression."""
+    if cursor.kind != "int":
+        raise cursor.unexpected(expected)
+    value = integer_value(cursor.value)
+    cursor.advance()
+    return value
+
+
+def alignment(cursor: Cursor) -> int:
+    """The number behind `.align`, a power of two."""
+    at = cursor.at
+    value = plain_integer(cursor, "an alignment")
+    if value <= 0 or value & (value - 1):
+        raise cursor.error(f"an alignment must be a power of two, got {value}", at=at)
+    return value
+
+
+def attributes(cursor: Cursor) -> tuple[str, ...]:
+    """`.attribute(.managed, .unified(1, 2))` at the cursor: the attributes' names."""
+    cursor.advance()
+    cursor.expect("(")
+    names = []
+    while True:
+        names.append(cursor.take("dot", "an attribute")[1:])
+        if cursor.kind == "op" and cursor.accept("("):
+            plain_integer(cursor, "a number")
+            while cursor.accept(","):
+                plain_integer(cursor, "a number")
+            cursor.expect(")")
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(names)
+
+
+def parse_variables(cursor: Cursor, linkage: str, managed: bool = False) -> tuple[Variable, ...]:
+    """A variable declaration from its state space to the semicolon, included."""
+    declared = _declared(cursor, linkage, managed)
+    variables: list[Variable] = []
+    while True:
+        variables.extend(_declarator(cursor, declared))
+        if not cursor.accept(","):
+            break
+    cursor.expect(";")
+    return tuple(variables)
+
+
+def _declared(cursor: Cursor, linkage: str, managed: bool, *, is_parameter: bool = False) -> _Declared:
+    space = cursor.value[1:]
+    cursor.advance()
+    align, vector = None, 1
+    while cursor.kind == "dot":
+        if cursor.value == ".align":
+            cursor.advance()
+            align = alignment(cursor)
+        elif cursor.value in VECTORS:
+            vector = VECTORS[cursor.value]
+            cursor.advance()
+        elif cursor.value == ".attribute":
+            managed = "managed" in attributes(cursor) or managed
+        else:
+            break
+    type_name = _type(cursor, space)
+    pointer = None
+    while is_parameter and cursor.kind == "dot":
+        if cursor.value == ".align":
+            cursor.advance()
+            align = alignment(cursor)
+        elif cursor.value == ".ptr":
+            pointer = _pointer(cursor)
+            break
+        else:
+            raise cursor.unexpected("a name")
+    return _Declared(space, type_name, vector, align, linkage, managed, pointer)
+
+
+def _type(cursor: Cursor, space: str) -> str:
+    """A fundamental or opaque type, of those that a declaration may have."""
+    name = cursor.value[1:]
+    if cursor.kind == "dot" and (name in SIZES or (name == "pred" and space == "reg")):
+        cursor.advance()
+        return name
+    if name == "pred":
+        raise cursor.error("`.pred` lives in registers only", hint="pass a flag as .u8")
+    if cursor.kind == "dot" and name in INSTRUCTION_TYPES:
+        wide = {4: "b8", 2: "b16"}.get(2 if name == "bf16" else 4 if "x" not in name else 2, "b32")
+        raise cursor.error(
+            f"`.{name}` is a type of instructions, not of declarations",
+            hint=f"declare the bits, for example .{'b16' if name == 'bf16' else wide}",
+        )
+    raise cursor.unexpected("a type such as `.b32`")
+
+
+def _pointer(cursor: Cursor) -> Pointer:
+    cursor.advance()
+    space, align = "generic", 1
+    if cursor.value in POINTER_SPACES:
+        space = cursor.value[1:]
+        cursor.advance()
+    if cursor.value == ".align":
+        cursor.advance()
+        align = alignment(cursor)
+    if cursor.kind == "dot":
+        hint = ".ptr takes the space first, then .align" if cursor.value in POINTER_SPACES else None
+        raise cursor.unexpected("the parameter's name", hint=hint)
+    return Pointer(space, align)
+
+
+def _declarator(cursor: Cursor, declared: _Declared) -> list[Variable]:
+    """One name with its shape and initialiser, or the N names of `name<N>`."""
+    at = cursor.at
+    name = cursor.name("a variable's name")
+    count = _family(cursor) if cursor.kind == "op" and cursor.value == "<" else None
+    shape = _shape(cursor)
+    initializer: Initializer | None = None
+    if cursor.kind == "op" and cursor.value == "=":
+        initializer = _initializer(cursor, declared)
+        if shape and shape[0] is None and isinstance(initializer, tuple):
+            shape = (len(initializer), *shape[1:])
+    if declared.pointer is None and shape and shape[0] is None and declared.linkage != "extern":
+        raise cursor.error(
+            f"`{name}` is an array of no known size", at=at, hint="give its extent, or .extern"
+        )
+    variable = _variable(declared, name, shape, initializer, at)
+    if count is None:
+        return [variable]
+    if count > LARGEST_FAMILY:
+        raise cursor.error(f"`{name}<{count}>` declares too many variables", at=at)
+    return [replace(variable, name=f"{name}{index}") for index in range(count)]
+
+
+def _variable(
+    declared: _Declared,
+    name: str,
+    shape: tuple[int | None, ...],
+    initializer: Initializer | None,
+    at: int,
+) -> Variable:
+    element = SIZES[declared.type] * declared.vector
+    elements = product(shape)
+    return Variable(
+        name=name,
+        space=declared.space,
+        type=declared.type,
+        vector=declared.vector,
+        align=declared.align or element,
+        shape=shape,
+        size=None if elements is None else elements * element,
+        linkage=declared.linkage,
+        managed=declared.managed,
+        initializer=initializer,
+        offset=at,
+        pointer=declared.pointer,
+    )
+
+
+def _family(cursor: Cursor) -> int:
+    """N of `<N>`."""
+    cursor.advance()
+    count = plain_integer(cursor, "a number of names")
+    cursor.expect(">")
+    return count
+
+
+def _shape(cursor: Cursor) -> tuple[int | None, ...]:
+    """`[4][2]`; an empty or zero first extent is open."""
+    shape: list[int | None] = []
+    while cursor.kind == "op" and cursor.value == "[":
+        cursor.advance()
+        if cursor.value == "]" and not shape:
+            shape.append(None)
+        else:
+            at = cursor.at
+            extent = plain_integer(cursor, "an extent")
+            if not extent and shape:
+                raise cursor.error("an extent must be positive", at=at)
+            shape.append(extent or None)
+        cursor.expect("]")
+    return tuple(shape)
+
+
+def _initializer(cursor: Cursor, declared: _Declared) -> Initializer:
+    """`= value` or `= {…}`, nested as deep as it may be, without recursion."""
+    cursor.advance()
+    opaque = declared.type in OPAQUE
+    stack: list[list[Initializer]] = []
+    while True:
+        if cursor.kind == "op" and cursor.value == "{":
+            stack.append([])
+            cursor.advance()
+            if cursor.value != "}":
+                continue
+            value: Initializer = ()
+        else:
+            value = _opaque_field(cursor) if opaque else _initial_value(cursor)
+            if not stack:
+                return value
+            stack[-1].append(value)
+            if cursor.accept(","):
+                continue
+        while True:  # close braces
+            if cursor.value != "}":
+                raise cursor.unexpected("`,` or `}`")
+            cursor.advance()
+            value = tuple(stack.pop())
+            if not stack:
+                return value
+            stack[-1].append(value)
+            if cursor.accept(","):
+                break
+
+
+def _opaque_field(cursor: Cursor) -> Initializer:
+    """`addr_mode_0 = wrap` of a sampler; kept out of the tree, as nothing reads it."""
+    cursor.name("a field of the initialiser")
+    cursor.expect("=")
+    if cursor.kind == "word":
+        cursor.advance()
+        return ()
+    return parse_constant(cursor)
+
+
+def _initial_value(cursor: Cursor) -> Initializer:
+    if cursor.kind == "word" and cursor.value != "WARP_SZ":
+        return _symbol_address(cursor, None)
+    value = parse_constant(cursor)
+    if cursor.kind == "op" and cursor.value == "(" and hasattr(value, "value"):
+        cursor.advance()
+        address = _symbol_address(cursor, value.value)
+        cursor.expect(")")
+        return address
+    return value
+
+
+def _symbol_address(cursor: Cursor, mask: int | None) -> SymbolAddress:
+    """`symbol`, `symbol+8` or `generic(symbol)+8`."""
+    name = cursor.name("a symbol")
+    generic = name == "generic" and cursor.kind == "op" and cursor.value == "("
+    if generic:
+        cursor.advance()
+        name = cursor.name("a symbol")
+        cursor.expect(")")
+    addend = 0
+    if cursor.kind == "op" and cursor.value in ("+", "-"):
+        constant = parse_constant(cursor)
+        addend = getattr(constant, "value", 0)
+    return SymbolAddress(name, addend, generic, mask)
+
+
+def parse_registers(cursor: Cursor) -> Registers:
+    """A `.reg` statement, semicolon included."""
+    declared = _declared(cursor, "none", False)
+    registers: list[Register] = []
+    while not (cursor.value == ";" and not registers):
+        at = cursor.at
+        name = cursor.name("a register's name")
+        count = _family(cursor) if cursor.kind == "op" and cursor.value == "<" else None
+        registers.append(Register(name, declared.type, declared.vector, count, at))
+        if not cursor.accept(","):
+            break
+    cursor.expect(";")
+    return Registers(tuple(registers))
+
+
+def parse_parameters(cursor: Cursor, *, of_entry: bool = False) -> tuple[Variable, ...]:
+    """`(.param .u64 a, .reg .b32 b)`, parentheses included."""
+    cursor.expect("(")
+    found: list[Variable] = []
+    names: set[str] = set()
+    while not (cursor.value == ")" and not found):
+        variable = _parameter(cursor, of_entry)
+        if variable.name in names:
+            raise cursor.error(f"there is a parameter `{variable.name}` already", at=variable.offset)
+        if variable.name != "_":
+            names.add(variable.name)
+        found.append(variable)
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(found)
+
+
+def _parameter(cursor: Cursor, of_entry: bool) -> Variable:
+    if cursor.value not in (".param", ".reg") or (of_entry and cursor.value == ".reg"):
+        raise cursor.unexpected("`.param`" if of_entry else "`.param` or `.reg`")
+    declared = _declared(cursor, "none", False, is_parameter=True)
+    at = cursor.at
+    if cursor.kind == "op" and cursor.accept("_"):
+        name = "_"
+    else:
+        name = cursor.name("the parameter's name")
+    shape = _shape(cursor)
+    if of_entry and None in shape:
+        raise cursor.error(f"the parameter `{name}` is an array of no known size", at=at)
+    return _variable(declared, name, shape, None, at)

@@ -1,0 +1,356 @@
+"""PTX text into a Module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+
+from teenycuda_cli.ptx.body import BodyParser, element_size, parse_pragma
+from teenycuda_cli.ptx.declarations import (
+    LINKAGES,
+    VARIABLE_SPACES,
+    attributes,
+    parse_parameters,
+    parse_variables,
+    plain_integer,
+)
+from teenycuda_cli.ptx.directives import parse_directives
+from teenycuda_cli.ptx.layout import launch_layout
+from teenycuda_cli.ptx.sections import check_section
+from teenycuda_cli.ptx.source import Source
+from teenycuda_cli.ptx.syntax import FileEntry, Function, Label, Module, Section, Variable
+from teenycuda_cli.ptx.targets import FIRST_WITH_CLUSTERS, architecture_number, introduced
+from teenycuda_cli.ptx.tokens import Cursor, closing_brace
+
+_NOT_ASCII = re.compile(r"[^\x01-\x7f]")
+_METADATA = re.compile(r"//[ \t]*((?:meta:|TRITON_)[^\n]*)")
+_LOC = re.compile(r'//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+"|(\.loc)(?![A-Za-z0-9_$:])')
+_VERSION = re.compile(r"([0-9]+)\.([0-9]+)\Z")
+
+
+def parse(source: Source, *, bodies: bool | Collection[str] = True) -> Module:
+    """The module in a source.
+
+    `bodies`: whether to parse the functions' bodies, or the names of those
+    whose bodies are wanted; other bodies, and with them sections, are only
+    looked through for their end. Raises PtxSyntaxError.
+    """
+    _check_characters(source)
+    return _ModuleParser(source, bodies).run()
+
+
+def parse_body(source: Source, module: Module, function: Function) -> Function:
+    """The same function with its body, for a module that was parsed without; a declaration stays one."""
+    if function.body_span is None or function.body is not None:
+        return function
+    elements = {v.name: element_size(v) for v in module.variables if v.shape}
+    statements, _ = BodyParser(source, elements).parse(
+        function.body_span[0], function.returns + function.params
+    )
+    return replace(function, body=statements)
+
+
+def _check_characters(source: Source) -> None:
+    """Refuse what ptxas refuses byte by byte: anything but ASCII, and NUL."""
+    if source.data.isascii() and b"\0" not in source.data:
+        return
+    match = _NOT_ASCII.search(source.text)
+    assert match is not None
+    at = match.start()
+    if source.data.startswith(b"\xef\xbb\xbf"):
+        raise source.error(0, "the file begins with a byte-order mark", hint="`teenycuda strip` drops it")
+    if source.text[at] == "\0":
+        raise source.error(
+            at, "there is a NUL byte in the text", hint="PTX ends at a NUL; cut the file there"
+        )
+    raise source.error(
+        at,
+        f"byte 0x{ord(source.text[at]):02x} is no ASCII, which drivers before CUDA 13.1 refuse even in comments",
+        hint="`teenycuda strip` replaces it in comments",
+    )
+
+
+class _ModuleParser:
+    """The state of one module's parse."""
+
+    def __init__(self, source: Source, bodies: bool | Collection[str]) -> None:
+        self.source = source
+        self.bodies = bodies
+        self.cursor = Cursor(source)
+        self.functions: dict[str, Function] = {}
+        self.variables: dict[str, Variable] = {}
+        self.files: list[FileEntry] = []
+        self.sections: list[Section] = []
+        self.aliases: list[tuple[str, str]] = []
+        self.pragmas: list[str] = []
+        self.loc_count = 0
+        self.stray_labels: list[Label] = []
+        self.elements: dict[str, int] = {}
+        self.body_parser = BodyParser(source, self.elements)
+        self.version = (0, 0)
+        self.has_clusters = True
+
+    def run(self) -> Module:
+        """Read the header, then one module-level statement after the other."""
+        cursor = self.cursor
+        version_text = self._version()
+        target = self._target()
+        address_size = self._address_size()
+        while cursor.kind != "end":
+            self._statement()
+        return Module(
+            version=self.version,
+            version_text=version_text,
+            target=target,
+            address_size=address_size,
+            functions=tuple(self.functions.values()),
+            variables=tuple(self.variables.values()),
+            files=tuple(self.files),
+            sections=tuple(self.sections),
+            aliases=tuple(self.aliases),
+            pragmas=tuple(self.pragmas),
+            loc_count=self.loc_count,
+            comments=self._metadata_comments(),
+            stray_labels=tuple(self.stray_labels),
+        )
+
+    # ------------------------------------------------------------ the header
+
+    def _version(self) -> str:
+        cursor = self.cursor
+        if cursor.value != ".version":
+            hint = "a PTX file begins with .version, .target and .address_size"
+            raise cursor.unexpected("`.version`", hint=hint)
+        cursor.advance()
+        match = _VERSION.match(cursor.value) if cursor.kind == "float" else None
+        if match is None or len(cursor.value) > 9:
+            raise cursor.unexpected("a version such as 8.7")
+        cursor.advance()
+        self.version = (int(match[1]), int(match[2]))
+        return match[0]
+
+    def _target(self) -> tuple[str, ...]:
+        cursor = self.cursor
+        cursor.expect(".target")
+        at = cursor.at
+        target = [cursor.name("a target such as sm_90")]
+        while cursor.accept(","):
+            target.append(cursor.name("a target or an option such as `debug`"))
+        number = architecture_number(target[0])
+        if number is None:
+            raise cursor.error(f"expected a target such as sm_90 first, got `{target[0]}`", at=at)
+        first = introduced(target[0])
+        if first and self.version < first:
+            raise cursor.error(
+                f"PTX {self.version[0]}.{self.version[1]} does not know .target {target[0]}",
+                at=at,
+                hint=f"it needs .version {first[0]}.{first[1]} or later",
+            )
+        self.has_clusters = number >= FIRST_WITH_CLUSTERS
+        return tuple(target)
+
+    def _address_size(self) -> int:
+        cursor = self.cursor
+        if not cursor.accept(".address_size"):
+            return 64 if self.version >= (2, 3) else 32
+        at = cursor.at
+        size = plain_integer(cursor, "32 or 64")
+        if size not in (32, 64):
+            raise cursor.error(f"expected 32 or 64, got {size}", at=at)
+        return size
+
+    # ------------------------------------------------------------ statements
+
+    def _statement(self) -> None:
+        cursor = self.cursor
+        value = cursor.value
+        if cursor.kind == "op" and value == "@":
+            self._dwarf_line()
+            return
+        if cursor.kind == "word" and self.sections:
+            self._stray_label()
+            return
+        if cursor.kind != "dot":
+            hint = "a `;` alone is no statement" if value == ";" else None
+            raise cursor.unexpected("a directive, a variable or a function", hint=hint)
+        if value == ".file":
+            self._file()
+        elif value == ".section":
+            self._section()
+        elif value == ".loc":
+            self._loc()
+        elif value == ".alias":
+            self._alias()
+        elif value == ".pragma":
+            self.pragmas += parse_pragma(cursor).strings
+        elif value == ".version":
+            raise cursor.error("a second module begins here", hint="a file holds one module; split it")
+        else:
+            self._definition()
+
+    def _stray_label(self) -> None:
+        """A label behind a section, which rustc writes and ptxas refuses: noted, since `strip` repairs it."""
+        cursor = self.cursor
+        label = Label(cursor.value, cursor.at)
+        following = Cursor(self.source, cursor.end)
+        if not (following.kind == "op" and following.value == ":"):
+            raise cursor.unexpected("a directive, a variable or a function")
+        cursor.jump(following.end)
+        self.stray_labels.append(label)
+
+    def _definition(self) -> None:
+        """A variable or a function, with the linkage and attributes in front of it."""
+        cursor = self.cursor
+        linkage, managed = "none", False
+        if cursor.value in LINKAGES:
+            linkage = LINKAGES[cursor.value]
+            cursor.advance()
+        if cursor.value == ".attribute":
+            managed = "managed" in attributes(cursor)
+        if cursor.value in (".entry", ".func") and linkage != "common":
+            self._function(linkage)
+        elif cursor.value in (".param", ".local"):
+            raise cursor.error(f"`{cursor.value}` variables belong into a function")
+        elif cursor.value in VARIABLE_SPACES:
+            for variable in parse_variables(cursor, linkage, managed):
+                self._define_variable(variable)
+        else:
+            raise cursor.unexpected("a directive, a variable or a function")
+
+    def _define_variable(self, variable: Variable) -> None:
+        name = variable.name
+        earlier = self.variables.get(name)
+        if name in self.functions or (earlier and "extern" not in (earlier.linkage, variable.linkage)):
+            raise self.source.error(variable.offset, f"`{name}` is defined already", length=len(name))
+        if earlier and earlier.linkage != "extern":
+            return  # a declaration behind the definition
+        self.variables[name] = variable
+        if variable.shape:
+            self.elements[name] = element_size(variable)
+
+    def _function(self, linkage: str) -> None:
+        cursor = self.cursor
+        offset = cursor.at
+        is_entry = cursor.value == ".entry"
+        cursor.advance()
+        if cursor.value == ".attribute":
+            attributes(cursor)
+        returns: tuple[Variable, ...] = ()
+        if cursor.value == "(" and not is_entry:
+            returns = parse_parameters(cursor)
+        name_at = cursor.at
+        name = cursor.name("a kernel's name" if is_entry else "a function's name")
+        params = parse_parameters(cursor, of_entry=is_entry) if cursor.value == "(" else ()
+        directives = parse_directives(cursor, of_entry=is_entry, has_clusters=self.has_clusters)
+        function = Function(
+            name=name,
+            is_entry=is_entry,
+            linkage=linkage,
+            params=params,
+            returns=returns,
+            directives=directives,
+            offset=offset,
+            defined=cursor.kind == "op" and cursor.value == "{",
+            body_span=None,
+            body=None,
+            parameters=launch_layout(params) if is_entry else (),
+        )
+        self._check_redefinition(function, name_at)
+        self.functions[name] = self._with_body(function)
+
+    def _with_body(self, function: Function) -> Function:
+        """Read the body or the `;` of a declaration."""
+        cursor = self.cursor
+        if not function.defined:
+            if cursor.value != ";":
+                raise cursor.unexpected("`{` or `;`")
+            cursor.advance()
+            return function
+        begin = cursor.at
+        statements = None
+        if self.bodies is True or (self.bodies and function.name in self.bodies):
+            statements, end = self.body_parser.parse(begin, function.returns + function.params)
+        else:
+            end = closing_brace(self.source, begin) + 1
+        self._count_locs(begin, end)
+        cursor.jump(end)
+        return replace(function, body=statements, body_span=(begin, end - 1))
+
+    def _check_redefinition(self, function: Function, at: int) -> None:
+        name = function.name
+        earlier = self.functions.get(name)
+        if name in self.variables or (earlier and earlier.defined):
+            raise self.source.error(at, f"`{name}` is defined already", length=len(name))
+        if earlier is None:
+            return
+        if earlier.is_entry != function.is_entry or len(earlier.params) != len(function.params):
+            raise self.source.error(
+                at,
+                f"`{name}` was declared otherwise, with {len(earlier.params)} parameters",
+                length=len(name),
+            )
+
+    def _count_locs(self, begin: int, end: int) -> None:
+        if self.source.text.find(".loc", begin, end) >= 0:
+            self.loc_count += sum(map(bool, _LOC.findall(self.source.text, begin, end)))
+
+    # ------------------------------------------------------------ debug information and the rest
+
+    def _file(self) -> None:
+        cursor = self.cursor
+        at = cursor.at
+        cursor.advance()
+        index = plain_integer(cursor, "a file number")
+        name = cursor.take("string", "a file name in quotes")[1:-1]
+        while cursor.accept(","):
+            plain_integer(cursor, "a timestamp or size")
+        self.files.append(FileEntry(index, name, at))
+
+    def _loc(self) -> None:
+        raise self.cursor.unexpected("a directive, a variable or a function", hint=".loc stands in a body")
+
+    def _section(self) -> None:
+        cursor = self.cursor
+        at = cursor.at
+        cursor.advance()
+        name = cursor.take("dot", "a section's name such as .debug_info")
+        if cursor.value != "{":
+            raise cursor.unexpected("`{`")
+        end = closing_brace(self.source, cursor.at) + 1
+        if self.bodies is True:
+            check_section(cursor, end - 1, self.version)
+        cursor.jump(end)
+        self.sections.append(Section(name, at, end))
+
+    def _dwarf_line(self) -> None:
+        """`@@DWARF …`: debug data of PTX before 2.0, one line each."""
+        cursor = self.cursor
+        at = cursor.at
+        if not cursor.text.startswith("@@DWARF", at):
+            raise cursor.unexpected("a directive, a variable or a function")
+        end = cursor.text.find("\n", at)
+        end = end if end >= 0 else len(cursor.text)
+        self.sections.append(Section("@@DWARF", at, end))
+        cursor.jump(end)
+
+    def _alias(self) -> None:
+        cursor = self.cursor
+        cursor.advance()
+        at = cursor.at
+        names = [cursor.name("a function")]
+        cursor.expect(",")
+        names.append(cursor.name("a function"))
+        cursor.expect(";")
+        for name in names:
+            function = self.functions.get(name)
+            if function and function.is_entry:
+                raise cursor.error(f"`{name}` is an entry, which can have no alias", at=at)
+        self.aliases.append((names[0], names[1]))
+
+    def _metadata_comments(self) -> tuple[tuple[int, str], ...]:
+        """Comments that carry metadata, with the offset of their `//`."""
+        text = self.source.text
+        if "meta:" not in text and "TRITON_" not in text:
+            return ()
+        return tuple((match.start(), match[1].rstrip("\r")) for match in _METADATA.finditer(text))

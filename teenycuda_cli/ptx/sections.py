@@ -1,0 +1,47 @@
+"""The contents of `.section name { … }`: data, labels, differences of labels."""
+
+from __future__ import annotations
+
+from teenycuda_cli.ptx.tokens import Cursor
+
+_DATA = (".b8", ".b16", ".b32", ".b64", ".4byte", ".2byte", ".8byte", ".byte")
+LABELS_SINCE = (7, 0)
+NEGATIVES_SINCE = (7, 5)
+
+
+def check_section(cursor: Cursor, end: int, version: tuple[int, int]) -> None:
+    """Check what stands between the braces, from the `{` at the cursor to its `}` at `end`."""
+    cursor.advance()
+    while cursor.at < end:
+        if cursor.kind == "word":
+            if version < LABELS_SINCE:
+                raise cursor.error("labels in a section need PTX 7.0 or later")
+            cursor.advance()
+            cursor.expect(":")
+        elif cursor.kind == "dot" and cursor.value in _DATA:
+            cursor.advance()
+            _data(cursor, version)
+        else:
+            raise cursor.unexpected("data such as `.b8 1`, a label or `}`")
+
+
+def _data(cursor: Cursor, version: tuple[int, int]) -> None:
+    """Values with commas between."""
+    while True:
+        if cursor.kind == "op" and cursor.value == "-":
+            if version < NEGATIVES_SINCE:
+                raise cursor.error("negative numbers in a section need PTX 7.5 or later")
+            cursor.advance()
+            cursor.take("int", "a number")
+        elif cursor.kind in ("int", "word", "dot"):
+            symbol = cursor.kind != "int"
+            cursor.advance()
+            if symbol and cursor.kind == "op" and cursor.value in ("+", "-"):
+                cursor.advance()
+                if cursor.kind not in ("int", "word", "dot"):
+                    raise cursor.unexpected("a number or a label")
+                cursor.advance()
+        else:
+            raise cursor.unexpected("a number, a label or a section")
+        if not (cursor.kind == "op" and cursor.accept(",")):
+            return
