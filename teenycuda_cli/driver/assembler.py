@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import select
 import signal
 import struct
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from teenycuda_cli.driver.architectures import normal_arch
 from teenycuda_cli.driver.usage import EntryUsage, entry_usage
 from teenycuda_cli.errors import FileError, PtxSyntaxError, TeenycudaError, TimeoutExpired, UsageError
 from teenycuda_cli.ptx.source import Source
@@ -22,7 +22,6 @@ from teenycuda_cli.ptx.source import Source
 INSTALL_HINT = "pip install 'teenycuda-cli[jit]'"
 MAX_LEVEL = 3
 _CHILD = Path(__file__).with_name("assembler_child.py")
-_ARCH = re.compile(r"(?:sm_?|compute_?)?(\d{2,3})([af]?)")
 _LENGTH = struct.Struct("<Q")
 _NOISE_SHOWN = 2000
 _SECONDS_TO_END = 10  # for a process that has answered
@@ -76,19 +75,6 @@ class _Ended(NamedTuple):
     status: int
     answer: bytes
     noise: str
-
-
-def normal_arch(arch: str) -> str:
-    """`sm_90a` for any usual spelling of it (`90a`, `sm90a`, `compute_90a`); UsageError for no architecture.
-
-    Example: normal_arch("90a") == "sm_90a"
-    """
-    match = _ARCH.fullmatch(arch.strip().lower())
-    if not match:
-        raise UsageError(
-            f"no architecture {arch!r}", hint="an architecture is sm_75, sm_80, sm_90a, sm_100f, …"
-        )
-    return f"sm_{match[1]}{match[2]}"
 
 
 def assemble(

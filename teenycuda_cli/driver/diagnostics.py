@@ -31,6 +31,7 @@ _STATUS = re.compile(r"ERROR (?:NVJITLINK_\w+|\d+): (?P<message>.*)", re.DOTALL)
 _CONTINUED_INFO = re.compile(r"ptxas\s+\. ")
 _ON_LINE = re.compile(r" (?:encountered )?on line (\d+)$")
 _QUOTED = re.compile(r"'([^']+)'")
+_DIRECTIVE = re.compile(r"(?<![\w.'])\.[a-z]\w+|(?<=expected for )\w+")
 _TOKEN_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%")
 _SUMMARY = "Ptx assembly aborted due to errors"
 _ANYWHERE = re.compile(
@@ -62,7 +63,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One line of a log: severity as written ("fatal" too), message, and the assembled text's line if given."""
+    """One message of a log: severity as written ("fatal" too), and the assembled text's line if given."""
 
     severity: str
     message: str
@@ -148,7 +149,7 @@ def _diagnostic(remark: Remark, source: Source, line_map: LineMap | None, subjec
 def _column(message: str, source: Source, line: int) -> tuple[int | None, int]:
     """Where on the line the token stands that the message quotes, and its length."""
     text = source.line_text(line)
-    places = [(token, _occurrences(text, token)) for token in _QUOTED.findall(message)]
+    places = [(token, _occurrences(text, token)) for token in _named_tokens(message)]
     for token, columns in places:
         if len(columns) == 1 or (columns and "Parsing error" not in message):
             return columns[0], len(token)
@@ -161,6 +162,12 @@ def _column(message: str, source: Source, line: int) -> tuple[int | None, int]:
             return columns[-1], len(token)
     non_ascii = re.search(r"[^\x00-\x7f]", text) if "non-ASCII" in message else None
     return (non_ascii.start() + 1, 1) if non_ascii else (None, 1)
+
+
+def _named_tokens(message: str) -> list[str]:
+    """What a message is about, most telling first: quoted tokens, directives by name."""
+    directives = [each if each.startswith(".") else f".{each}" for each in _DIRECTIVE.findall(message)]
+    return [*_QUOTED.findall(message), *directives]
 
 
 def _parser_column(source: Source, line: int) -> int | None:

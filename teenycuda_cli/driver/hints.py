@@ -6,13 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_FIRST_VERSION = {
-    "sm_75": "6.3", "sm_80": "7.0", "sm_86": "7.1", "sm_87": "7.4", "sm_89": "7.8", "sm_90": "7.8", "sm_90a": "8.0",
-    "sm_100": "8.6", "sm_100a": "8.6", "sm_100f": "8.8", "sm_103": "8.8", "sm_103a": "8.8", "sm_103f": "8.8",
-    "sm_110": "9.0", "sm_110a": "9.0", "sm_110f": "9.0", "sm_120": "8.7", "sm_120a": "8.7", "sm_120f": "8.8",
-    "sm_121": "8.8", "sm_121a": "8.8", "sm_121f": "8.8",
-}  # fmt: skip
-"""The first PTX ISA version that has a target, as ptxas 13.0 answers."""
+from teenycuda_cli.ptx.targets import introduced
 
 _ONLY_TARGET = {
     "wgmma": "sm_90a",
@@ -24,7 +18,7 @@ _ONLY_TARGET = {
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was assembled: for which architecture, and what the file says it is for. None where it does not say."""
+    """What was assembled: for which architecture, and for what the file says it is, as far as it does."""
 
     arch: str
     target: str | None
@@ -55,8 +49,9 @@ def _too_new(match: re.Match[str], _: Subject) -> str:
 
 
 def _too_old(match: re.Match[str], _: Subject) -> str:
-    first = _FIRST_VERSION.get(match[1])
-    return f"{match[1]} needs .version {first} or later" if first else f"{match[1]} needs a newer .version"
+    first = introduced(match[1])
+    needed = f".version {first[0]}.{first[1]} or later" if first else "a newer .version"
+    return f"{match[1]} needs {needed}"
 
 
 def _newer_isa(match: re.Match[str], subject: Subject) -> str:
@@ -68,7 +63,7 @@ def _not_on_target(match: re.Match[str], subject: Subject) -> str:
     target = _ONLY_TARGET.get(match[1].split(".")[0])
     if target:
         return f"{match[1]} needs .target {target}; a plain {subject.target or subject.arch} does not have it"
-    return f"{match[1]} needs another .target than {match[2]}: its section in the PTX ISA names those that have it"
+    return f"{match[1]} needs another .target than {match[2]}: the PTX ISA names those that have it"
 
 
 def _wrong_suffix(match: re.Match[str], _: Subject) -> str:
@@ -108,7 +103,9 @@ def _higher_target(match: re.Match[str], subject: Subject) -> str:
     return f"compile it for .target {match[1]} or later{here}"
 
 
-_DEBUG = "the debug information does not fit the code: without --no-strip it is taken out, as `teenycuda strip` does"
+_DEBUG = (
+    "the debug information does not fit the code: `teenycuda strip`, and load without --no-strip, drop it"
+)
 
 _ADVICE: tuple[tuple[re.Pattern[str], str | _Advice], ...] = tuple(
     (re.compile(pattern), advice)

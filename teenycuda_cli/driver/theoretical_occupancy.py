@@ -1,0 +1,79 @@
+"""How many blocks of a kernel a multiprocessor holds, by the architecture's limits and without a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WARP = 32
+_REGISTERS = 65536  # of a multiprocessor, on each architecture here
+_REGISTERS_AT_ONCE = 256  # a warp gets its registers in such lots
+_WARPS_AT_ONCE = 4  # and a block its warps: the multiprocessor has four parts
+_MAX_THREADS = 1024  # of a block
+_MAX_REGISTERS = 255  # of a thread
+
+
+@dataclass(frozen=True, slots=True)
+class _Multiprocessor:
+    """A multiprocessor's warps, blocks, bytes of shared memory, and what a block takes of them beforehand."""
+
+    warps: int
+    blocks: int
+    shared: int
+    reserved: int = 1024
+    shared_at_once: int = 128
+
+
+_KIB = 1024
+_MULTIPROCESSORS = {
+    75: _Multiprocessor(32, 16, 64 * _KIB, reserved=0, shared_at_once=256),
+    80: _Multiprocessor(64, 32, 164 * _KIB),
+    86: _Multiprocessor(48, 16, 100 * _KIB),
+    87: _Multiprocessor(48, 16, 164 * _KIB),
+    89: _Multiprocessor(48, 24, 100 * _KIB),
+    90: _Multiprocessor(64, 32, 228 * _KIB),
+    100: _Multiprocessor(64, 32, 228 * _KIB),
+    103: _Multiprocessor(64, 32, 228 * _KIB),
+    110: _Multiprocessor(48, 24, 228 * _KIB),
+    120: _Multiprocessor(48, 24, 100 * _KIB),
+    121: _Multiprocessor(48, 24, 100 * _KIB),
+}
+"""By compute capability: the CUDA C++ programming guide's table of technical specifications."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Blocks of `threads` threads and `shared_bytes` of shared memory that one multiprocessor holds.
+
+    `percent` is the share of its warps that they fill; no blocks means that
+    the kernel does not fit.
+    """
+
+    threads: int
+    shared_bytes: int
+    blocks_per_sm: int
+    percent: float
+
+
+def theoretical_occupancy(sm: int, registers: int, threads: int, shared_bytes: int) -> Occupancy | None:
+    """The occupancy with `threads` and `shared_bytes`, static included, a block; None for an unknown SM.
+
+    Example: on sm_90, 128 threads with 26 registers and no shared memory: 16
+    blocks, 100 %.
+    """
+    unit = _MULTIPROCESSORS.get(sm)
+    if unit is None or threads < 1:
+        return None
+    warps = -(-threads // WARP)
+    blocks = 0 if threads > _MAX_THREADS else min(unit.blocks, unit.warps // warps)
+    if registers:
+        warp_registers = _round_up(min(registers, _MAX_REGISTERS) * WARP, _REGISTERS_AT_ONCE)
+        resident = _REGISTERS // warp_registers // _WARPS_AT_ONCE * _WARPS_AT_ONCE
+        blocks = min(blocks, resident // _round_up(warps, _WARPS_AT_ONCE))
+    block_shared = _round_up(shared_bytes + unit.reserved, unit.shared_at_once)
+    if block_shared:
+        blocks = min(blocks, unit.shared // block_shared)
+    return Occupancy(threads, shared_bytes, blocks, 100.0 * blocks * warps / unit.warps)
+
+
+def _round_up(number: int, step: int) -> int:
+    return -(-number // step) * step
