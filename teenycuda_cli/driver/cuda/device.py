@@ -158,11 +158,11 @@ class CudaDevice:
             raise
 
     def give_back(self, what: str, call: Callable[..., Any], handle: Any) -> None:
-        """Free or unload; a failure is told, and is no news after a fault."""
+        """Free or unload; a failure is told, unless it repeats the fault of a kernel."""
         if self.abandoned:
             return
         try:
             check(call, handle)
         except DriverError as error:
-            if self._notice and not self.faulted:
+            if self._notice and not self.faulted and not error.is_fault:
                 self._notice(f"warning: {what} could not be given back: {error.message}")
