@@ -105,7 +105,7 @@ def encode(element: ElementType, values: Array) -> Array:
     """
     target = storage_dtype(element)
     if element.kind == "bool":
-        return (values != 0).astype(target)
+        return np.asarray(values != 0, dtype=target)
     with np.errstate(all="ignore"):
         if element.name not in _FORMATS:
             return values.astype(target)
@@ -170,7 +170,7 @@ def _round(values: NDArray[np.float64], form: _Format) -> NDArray[np.float64]:
 
 
 def _encode_small(name: str, rounded: NDArray[np.float64], infinite: NDArray[np.bool_]) -> Array:
-    """Bits of fp8 values that are exact already; only what was `infinite` before rounding does not saturate."""
+    """Bits of fp8 values that are exact already; only what was `infinite` before stays so."""
     positive = _small_float_table(name)[: 0x7F if name == "e4m3" else 0x7C].astype(np.float64)
     magnitude = np.minimum(np.abs(rounded), positive[-1])
     codes: Array = np.searchsorted(positive, np.where(np.isnan(rounded), 0, magnitude))

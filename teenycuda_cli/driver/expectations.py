@@ -1,0 +1,147 @@
+"""`--expect NAME=WHAT`: what a buffer must hold after the launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from teenycuda_cli.driver.array_files import MAGIC, load_array, parse_npy
+from teenycuda_cli.driver.dtypes import Array, decode
+from teenycuda_cli.driver.element_types import ElementType
+from teenycuda_cli.driver.expressions import evaluate
+from teenycuda_cli.driver.fills import fill
+from teenycuda_cli.driver.initializers import InitializerError, is_initializer, parse_initializer
+from teenycuda_cli.errors import UsageError
+from teenycuda_cli.files import read_input
+
+EXACT = 2**53  # the greatest integer up to which float64 holds all
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One `--expect`, split at its `=`."""
+
+    name: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The buffer that an expectation is about; `index` is its argument's, which seeds random fills."""
+
+    name: str
+    element: ElementType
+    shape: tuple[int, ...]
+    index: int
+
+
+def parse_expectation(text: str) -> Expectation:
+    """Split `NAME=WHAT`; raises UsageError."""
+    name, equals, what = text.partition("=")
+    if not equals or not name.strip() or not what.strip():
+        raise UsageError(
+            f"--expect {text}: expected NAME=WHAT",
+            hint="e.g. out=x+y, out=@reference.npy or out=zeros; quote what the shell would change",
+        )
+    return Expectation(name.strip(), what.strip())
+
+
+def expected_values(
+    expectation: Expectation,
+    subject: Subject,
+    values: Mapping[str, Any],
+    *,
+    seed: int,
+    deadline: float | None = None,
+) -> Array:
+    """The numbers that the buffer must hold, in its shape.
+
+    `values` are the arguments' before the launch, as `operand` gives them.
+    Raises UsageError for what makes no sense, FileError, TimeoutExpired.
+    """
+    where = f"--expect {expectation.name}"
+    what = expectation.what
+    if what.startswith("@"):
+        result = _from_file(what[1:], subject)
+    elif what not in values and is_initializer(what):
+        try:
+            initializer = parse_initializer(what)
+        except InitializerError as error:
+            message = f"{error.message}; expected {error.expected}" if error.expected else error.message
+            raise UsageError(message, file=where, column=error.offset + 1, hint=error.hint) from error
+        stored = fill(
+            subject.element, subject.shape, initializer, seed=seed, index=subject.index, name=subject.name
+        )
+        result = decode(subject.element, stored)
+    elif isinstance(exact := values.get(what), Operand):
+        result = exact.values
+    else:
+        result = np.asarray(evaluate(what, values, deadline=deadline, where=where))
+    return _fitted(result, subject, where)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An array argument inside expressions: its decoded values, widened when it is used."""
+
+    name: str
+    values: Array
+
+    def __call__(self) -> Array:
+        """The values in float64 or complex128; ValueError where float64 cannot hold its integers."""
+        if self.values.dtype.kind == "c":
+            return self.values.astype(np.complex128)
+        if self.values.dtype.kind in "iu" and self.values.dtype.itemsize == 8:
+            least, greatest = int(self.values.min()), int(self.values.max())
+            if least < -EXACT or greatest > EXACT:
+                raise ValueError(
+                    f"{self.name} holds integers beyond 2^53, which float64 cannot hold; "
+                    "compute the expected array with numpy and give it as @FILE.npy"
+                )
+        return self.values.astype(np.float64)
+
+
+def _from_file(path: str, subject: Subject) -> Array:
+    if not path:
+        raise UsageError(f"--expect {subject.name}=@: the file's name is missing")
+    data = read_input(path)
+    element = subject.element
+    if not data.startswith(MAGIC):
+        return decode(element, load_array(path, element, subject.shape)[1])
+    array = parse_npy(data, path)
+    if element.name in {"bf16", "e4m3", "e5m2"} and array.dtype.itemsize == element.size:
+        return decode(element, array.view(f"<u{element.size}"))  # bits: numpy has no such type
+    if array.dtype.kind not in "biufc":
+        raise UsageError(f"an array of {array.dtype} cannot be compared with {element.name}", file=path)
+    return array
+
+
+def _fitted(values: Array, subject: Subject, where: str) -> Array:
+    """Values in the buffer's shape: broadcast as numpy does, or the same elements under another shape."""
+    if values.dtype.kind == "c" and subject.element.kind != "complex":
+        raise UsageError(
+            f"complex values for a buffer of {subject.element.name}", file=where, hint="use .real"
+        )
+    if values.shape == subject.shape:
+        return values
+    squeezed = tuple(extent for extent in values.shape if extent != 1)
+    own = tuple(extent for extent in subject.shape if extent != 1)
+    flat = min(len(squeezed), len(own)) <= 1 and values.size == prod(subject.shape) and values.size > 1
+    if squeezed == own or flat:
+        return values.reshape(subject.shape)
+    try:
+        return np.broadcast_to(values, subject.shape)
+    except ValueError as error:
+        raise UsageError(
+            f"values of shape {_shown(values.shape)} for the buffer's {_shown(subject.shape)}",
+            file=where,
+            hint="give the buffer that shape, or bring the expression into the buffer's with .reshape or .T",
+        ) from error
+
+
+def _shown(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "a single number"

@@ -1,0 +1,89 @@
+"""`--save NAME=PATH`: a buffer after the launch as .npy, .csv, .png or raw bytes, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from teenycuda_cli.driver.array_files import npy_bytes
+from teenycuda_cli.driver.dtypes import Array, decode
+from teenycuda_cli.driver.element_types import ElementType
+from teenycuda_cli.driver.png import png_bytes
+from teenycuda_cli.errors import FileError, UsageError
+from teenycuda_cli.files import write_whole
+
+LARGEST_PICTURE = 16384  # pixels a side
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """One `--save`."""
+
+    name: str
+    path: str
+
+    @property
+    def format(self) -> str:
+        """`npy`, `csv`, `png`, or `raw` for any other ending."""
+        ending = os.path.splitext(self.path)[1].lower()
+        return ending[1:] if ending in {".npy", ".csv", ".png"} else "raw"
+
+
+def parse_save(text: str) -> Save:
+    """Split `NAME=PATH`; raises UsageError."""
+    name, equals, path = text.partition("=")
+    if not equals or not name or not path or "\0" in path:
+        raise UsageError(
+            f"--save {text}: expected NAME=PATH", hint="e.g. out=out.npy, out=out.csv, out=picture.png"
+        )
+    return Save(name, path)
+
+
+def check_save(save: Save, element: ElementType, shape: tuple[int, ...], inputs: frozenset[str]) -> None:
+    """Refuse, before the launch, what could not be written after it; `inputs` are the files read."""
+    directory = os.path.dirname(save.path) or "."
+    if not os.path.isdir(directory):
+        raise FileError("no such directory", file=directory, hint="make it first; --save makes none")
+    if os.path.isdir(save.path):
+        raise FileError("is a directory", file=save.path, hint="name a file in it")
+    if not os.access(directory, os.W_OK) and not os.path.exists(save.path):
+        raise FileError("cannot write here", file=directory)
+    for path in inputs:
+        if os.path.exists(save.path) and os.path.exists(path) and os.path.samefile(save.path, path):
+            raise UsageError(
+                f"--save {save.name}={save.path} would overwrite an input", hint="name another file"
+            )
+    if save.format != "png":
+        return
+    if len(shape) != 2 or element.kind == "complex":
+        extents = "x".join(map(str, shape))
+        raise UsageError(
+            f"--save {save.name}={save.path}: {extents}x{element.name} is no two-dimensional picture",
+            hint="give the buffer a shape HEIGHTxWIDTHxTYPE, or save it as .npy",
+        )
+    if max(shape) > LARGEST_PICTURE:
+        raise UsageError(f"--save {save.name}={save.path}: more than {LARGEST_PICTURE} pixels a side")
+
+
+def write_save(save: Save, element: ElementType, stored: Array) -> None:
+    """Write the buffer; raises FileError. bf16 and fp8, which numpy lacks, are saved as float32 values."""
+    write_whole(save.path, _encoded(save.format, element, stored))
+
+
+def _encoded(form: str, element: ElementType, stored: Array) -> bytes:
+    if form == "raw":
+        return stored.tobytes()
+    values = decode(element, stored)
+    if form == "npy":
+        return npy_bytes(values)
+    return png_bytes(values) if form == "png" else _csv(values)
+
+
+def _csv(values: Array) -> bytes:
+    """One line a row (the last axis); one a number where there is only one axis. Floats round-trip."""
+    if values.dtype == np.bool_:
+        values = values.astype(np.uint8)
+    rows = values.reshape(-1, 1 if values.ndim == 1 else values.shape[-1])
+    return "".join(",".join(map(str, row)) + "\n" for row in rows.tolist()).encode()
