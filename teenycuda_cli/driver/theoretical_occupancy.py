@@ -45,13 +45,15 @@ class Occupancy:
     """Blocks of `threads` threads and `shared_bytes` of shared memory that one multiprocessor holds.
 
     `percent` is the share of its warps that they fill; no blocks means that
-    the kernel does not fit.
+    the kernel does not fit. Of a kernel launched in clusters, a GPU also tells
+    how many of them it holds, `active_clusters`.
     """
 
     threads: int
     shared_bytes: int
     blocks_per_sm: int
     percent: float
+    active_clusters: int | None = None
 
 
 def theoretical_occupancy(sm: int, registers: int, threads: int, shared_bytes: int) -> Occupancy | None:

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import driver
 
-from teenycuda_cli.binary import Cubin, Fatbin
 from teenycuda_cli.driver.cuda.check import check
 from teenycuda_cli.driver.cuda.deadline import within
 from teenycuda_cli.driver.cuda.jit import JitError, JitLog, JitOptions, link_cubin, load_module
 from teenycuda_cli.driver.cuda.module import CudaModule
-from teenycuda_cli.driver.cuda.precheck import Refusal, refuse_machine_code, refuse_target, refuse_version
-from teenycuda_cli.errors import AssembleError, TeenycudaError
+from teenycuda_cli.errors import AssembleError
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.cuda.device import CudaDevice
@@ -35,7 +33,9 @@ def load_image(device: CudaDevice, image: Image) -> CudaModule:
     try:
         return load_data(device, image, data)
     except JitError as error:
-        refusal = refuse(image, device)
+        from teenycuda_cli.driver.cuda.precheck import refuse  # noqa: PLC0415  (rarely needed)
+
+        refusal = refuse(image, device.arch, device.version)
         log = (error.log.error or error.log.info).splitlines()
         context = [f"  {line}" for line in log[:LOG_LINES_SHOWN]]
         if len(log) > LOG_LINES_SHOWN or error.log.truncated:
@@ -95,28 +95,3 @@ def may_print(image: Image) -> bool:
 def failure_words(error: JitError) -> str:
     """`CUDA_ERROR_INVALID_PTX: …` with what it means here."""
     return f"{DRIVERS_WORDS.get(error.name, error.explanation)} ({error.name})"
-
-
-def refuse(image: Image, device: CudaDevice) -> Refusal | None:
-    """The rule by which an image cannot load on this GPU, if there is one to be told."""
-    try:
-        if image.kind == "ptx":
-            module = image.module
-            return refuse_version(module.version, device.version) or refuse_target(module.target, device.arch)
-        content = image.binary
-    except TeenycudaError as broken:
-        return Refusal(str(broken), broken.hint or "")
-    if isinstance(content, Cubin):
-        return refuse_machine_code(content.arch, device.arch)
-    return _refuse_fatbin(content, device)
-
-
-def _refuse_fatbin(content: Fatbin, device: CudaDevice) -> Refusal | None:
-    for entry in content.entries:
-        refuse_entry = refuse_target((entry.arch,), device.arch) if entry.kind == "ptx" else None
-        if entry.kind == "cubin":
-            refuse_entry = refuse_machine_code(entry.arch, device.arch)
-        if not refuse_entry:
-            return None
-    held = ", ".join(f"{entry.kind} for {entry.arch}" for entry in content.entries) or "nothing"
-    return Refusal(f"the fatbin holds {held}, and the GPU is {device.arch}", f"compile for {device.arch}")

@@ -11,6 +11,7 @@ from cuda.bindings import driver
 from teenycuda_cli.driver.cuda.check import check
 from teenycuda_cli.driver.cuda.launch import extended_config
 from teenycuda_cli.driver.device import Dim3, LaunchConfig
+from teenycuda_cli.driver.theoretical_occupancy import WARP, Occupancy
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.cuda.device import CudaDevice
@@ -24,17 +25,6 @@ class Shape:
     threads: int
     shared_bytes: int  # dynamic
     cluster: Dim3 | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Occupancy:
-    """Blocks of a shape that one multiprocessor holds, and the share of its threads that they are."""
-
-    threads: int
-    shared_bytes: int  # static and dynamic
-    blocks_per_sm: int
-    percent: float
-    active_clusters: int | None = None  # on the whole device; None for a kernel without clusters
 
 
 def occupancy_of(device: CudaDevice, function: CudaFunction, shape: Shape) -> Occupancy:
@@ -56,21 +46,14 @@ def occupancy_of(device: CudaDevice, function: CudaFunction, shape: Shape) -> Oc
     )
     clusters = None
     if prod(cluster) > 1:
-        clusters = int(
-            check(
-                driver.cuOccupancyMaxActiveClusters, function.handle, extended_config(config, device.stream)
-            )
-        )
-    threads_at_once = device.properties.max_threads_per_multi_processor or 1
+        launch = extended_config(config, device.stream)
+        clusters = int(check(driver.cuOccupancyMaxActiveClusters, function.handle, launch))
+    warps = -(-shape.threads // WARP)
+    most = (device.properties.max_threads_per_multi_processor or WARP) // WARP
     return Occupancy(
         threads=shape.threads,
         shared_bytes=shape.shared_bytes + function.info.static_shared,
         blocks_per_sm=int(blocks),
-        percent=100.0 * blocks * whole_warps(shape.threads) / threads_at_once,
+        percent=100.0 * blocks * warps / most,
         active_clusters=clusters,
     )
-
-
-def whole_warps(threads: int) -> int:
-    """Threads rounded up to whole warps, which is what a multiprocessor holds."""
-    return -(-threads // 32) * 32

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from teenycuda_cli.binary import Cubin, FatbinEntry
+from teenycuda_cli.driver.architectures import code_runs_on, ptx_assembles_for
 from teenycuda_cli.driver.cuda.library import version_text
+from teenycuda_cli.errors import TeenycudaError
+
+if TYPE_CHECKING:
+    from teenycuda_cli.driver.image import Image
 
 PTX_VERSIONS = {
     12040: (8, 4),
@@ -21,31 +28,35 @@ PTX_VERSIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """`sm_90a` in its parts; `suffix` is "a" (this architecture alone), "f" (this family) or ""."""
-
-    major: int
-    minor: int
-    suffix: str
-
-    @property
-    def name(self) -> str:
-        """As PTX writes it."""
-        return f"sm_{self.major}{self.minor}{self.suffix}"
-
-
-@dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a file cannot load: the rule, and what to do."""
 
     message: str
-    hint: str
+    hint: str | None
 
 
-def parse_target(text: str) -> Target | None:
-    """A target by its name; None for what is none (`texmode_unified`, `debug`)."""
-    match = re.fullmatch(r"(?:sm|compute)_([0-9]+)([0-9])([af]?)", text)
-    return Target(int(match[1]), int(match[2]), match[3]) if match else None
+def refuse(image: Image, arch: str, driver_version: int) -> Refusal | None:
+    """The rule by which an image cannot load on a GPU of `arch`, if there is one to be told."""
+    try:
+        if image.kind == "ptx":
+            module = image.module
+            return refuse_version(module.version, driver_version) or refuse_target(module.target, arch)
+        content = image.binary
+    except TeenycudaError as broken:
+        return Refusal(str(broken), broken.hint)
+    if isinstance(content, Cubin):
+        return refuse_machine_code(content.arch, arch)
+    refusals = [_refuse_entry(entry, arch) for entry in content.entries]
+    if not all(refusals):
+        return None
+    held = ", ".join(f"{entry.kind} for {entry.arch}" for entry in content.entries) or "nothing"
+    return Refusal(f"the fatbin holds {held}, and this GPU is {arch}", f"compile it for {arch}")
+
+
+def _refuse_entry(entry: FatbinEntry, arch: str) -> Refusal | None:
+    if entry.kind == "ptx":
+        return refuse_target((entry.arch,), arch)
+    return refuse_machine_code(entry.arch, arch) if entry.kind == "cubin" else None
 
 
 def refuse_version(version: tuple[int, int], driver_version: int) -> Refusal | None:
@@ -61,38 +72,30 @@ def refuse_version(version: tuple[int, int], driver_version: int) -> Refusal | N
 
 
 def refuse_target(names: tuple[str, ...], arch: str) -> Refusal | None:
-    """Whether PTX for these targets can be assembled for a device of `arch`; None when it can."""
-    device = parse_target(arch)
-    targets = [target for target in map(parse_target, names) if target]
-    if not targets or not device:
+    """Whether PTX for these targets can be assembled for a GPU of `arch`; None when it can."""
+    target = next((name for name in names if re.fullmatch(r"(sm|compute)_\d+[af]?", name)), None)
+    if target is None or ptx_assembles_for(target, f"{arch}a"):  # a GPU has what only its own `a` target has
         return None
-    target = targets[0]
-    has = (device.major, device.minor)
-    wants = (target.major, target.minor)
-    if target.suffix == "a" and wants != has:
-        rule = f"{target.name} is for compute capability {target.major}.{target.minor} alone"
-    elif target.suffix == "f" and (device.major != target.major or wants > has):
-        rule = f"{target.name} is for its family, {target.major}.x from {target.major}.{target.minor}, alone"
-    elif wants > has:
-        rule = f"{target.name} needs compute capability {target.major}.{target.minor} or higher"
+    number = re.sub(r"\D", "", target)
+    if target.endswith("a"):
+        rule = f"runs on compute capability {number[:-1]}.{number[-1]} alone"
+    elif target.endswith("f"):
+        rule = (
+            f"runs on compute capability {number[:-1]}.{number[-1]} and later ones of {number[:-1]}.x alone"
+        )
     else:
-        return None
+        rule = f"needs compute capability {number[:-1]}.{number[-1]} or higher"
     return Refusal(
-        f"PTX for {target.name} cannot load on this GPU: {rule}, and the GPU is {arch}",
-        f"compile for {arch}, or an older target without a suffix",
+        f"the PTX is for {target}, which {rule}, and this GPU is {arch}",
+        f"compile it for {arch}, or for an earlier target without a letter behind",
     )
 
 
 def refuse_machine_code(code: str, arch: str) -> Refusal | None:
-    """Whether a cubin for `code` runs on a device of `arch`: the same major, and no higher minor."""
-    target, device = parse_target(code), parse_target(arch)
-    if not target or not device:
-        return None
-    if target.suffix != "a" and target.major == device.major and target.minor <= device.minor:
-        return None
-    if target.suffix == "a" and (target.major, target.minor) == (device.major, device.minor):
+    """Whether a cubin for `code` runs on a GPU of `arch`; None when it does."""
+    if code_runs_on(code, arch):
         return None
     return Refusal(
-        f"the cubin holds machine code for {target.name}, and the GPU is {arch}",
-        f"assemble the PTX for it: teenycuda load --arch {arch} --cubin OUT FILE.ptx",
+        f"the cubin holds machine code for {code}, and this GPU is {arch}",
+        f"assemble the PTX for it: teenycuda load --arch {arch} --cubin OUT FILE",
     )

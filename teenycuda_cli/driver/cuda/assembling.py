@@ -1,0 +1,161 @@
+"""`load` on a GPU: what the driver's assembler says of a file, and what each entry uses and how it fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from teenycuda_cli.binary.model import KernelParameter
+from teenycuda_cli.driver.assembler import Assembly
+from teenycuda_cli.driver.cuda.jit import JitError, JitLog, JitOptions
+from teenycuda_cli.driver.cuda.library import version_text
+from teenycuda_cli.driver.cuda.loading import failure_words, link_data, load_data
+from teenycuda_cli.driver.cuda.occupancy import occupancy_of
+from teenycuda_cli.driver.cuda.precheck import refuse
+from teenycuda_cli.driver.cuda.shapes import shapes_of
+from teenycuda_cli.driver.diagnostics import LineMap, diagnose
+from teenycuda_cli.driver.image import Image
+from teenycuda_cli.driver.loading import LoadedKernel, LoadOptions, LoadResult
+from teenycuda_cli.driver.usage import EntryUsage, spills_in_log
+from teenycuda_cli.errors import UsageError
+from teenycuda_cli.ptx.source import Source
+
+if TYPE_CHECKING:
+    from teenycuda_cli.driver.cuda.device import CudaDevice
+    from teenycuda_cli.driver.cuda.module import CudaModule
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What came of loading: the assembly, and the kernels where it went well."""
+
+    assembly: Assembly
+    kernels: tuple[LoadedKernel, ...] = ()
+
+
+def load_on_device(
+    device: CudaDevice, image: Image, options: LoadOptions, *, cubin: bool = False
+) -> LoadResult:
+    """Load a file on a GPU by its driver, and tell what it said.
+
+    With `cubin` the driver's linker makes machine code of PTX, which is then
+    what is loaded. What the driver refuses gives a result that is not ok,
+    with the rule broken before the driver's words. Raises UsageError for an
+    entry that is not there, TimeoutExpired.
+    """
+    data, line_map = _prepared(image, options)
+    attempt = _attempt(device, image, data, options, cubin=cubin)
+    assembly = attempt.assembly
+    source = image.source if image.kind == "ptx" else Source(b"", image.name)
+    return LoadResult(
+        image=image,
+        ok=assembly.ok,
+        arch=device.arch,
+        kernels=attempt.kernels,
+        diagnostics=diagnose(assembly, source, line_map),
+        device=device.name,
+        assembler=assembly.assembler,
+        assembler_version=assembly.version,
+        ms=assembly.ms,
+        cached=assembly.cached,
+        info_log=assembly.info_log,
+        error_log=assembly.error_log,
+        truncated=assembly.truncated,
+        cubin=assembly.cubin,
+    )
+
+
+def _prepared(image: Image, options: LoadOptions) -> tuple[bytes, LineMap | None]:
+    """The bytes for the driver, and the way back to the user's lines."""
+    if image.kind != "ptx" or not options.strip:
+        return image.data, None
+    from teenycuda_cli.ptx.strip import strip  # noqa: PLC0415  (not wanted with --no-strip)
+
+    stripped = strip(image.source, keep_lineinfo=options.lineinfo)
+    return stripped.data, stripped.user_line
+
+
+def _attempt(device: CudaDevice, image: Image, data: bytes, options: LoadOptions, *, cubin: bool) -> _Attempt:
+    jit = JitOptions(options.opt_level, options.max_registers, options.lineinfo)
+    machine_code, log = data if image.kind == "cubin" else None, None
+    loadable = image
+    try:
+        if cubin and image.kind == "ptx":
+            machine_code, log = link_data(device, image, data, jit, options.timeout)
+            loadable, data = Image(machine_code, image.name, "cubin"), machine_code
+        with load_data(device, loadable, data, jit, options.timeout) as module:
+            log = log or module.log
+            kernels = _kernels(device, image, module, log, options.entry)
+    except JitError as error:
+        return _Attempt(_refused(device, image, error))
+    assembly = Assembly(
+        ok=True,
+        arch=device.arch,
+        assembler="driver",
+        version=version_text(device.version),
+        cubin=machine_code,
+        error_log=log.error,
+        info_log=log.info,
+        truncated=log.truncated,
+        ms=log.milliseconds,
+        entries=tuple(kernel.usage for kernel in kernels),
+        cached=image.kind == "ptx" and not log.info,  # only what is assembled anew has a log
+    )
+    return _Attempt(assembly, kernels)
+
+
+def _refused(device: CudaDevice, image: Image, error: JitError) -> Assembly:
+    refusal = refuse(image, device.arch, device.version)
+    words = None if error.log.error else failure_words(error)
+    return Assembly(
+        ok=False,
+        arch=device.arch,
+        assembler="driver",
+        version=version_text(device.version),
+        cubin=None,
+        error_log=error.log.error,
+        info_log=error.log.info,
+        truncated=error.log.truncated,
+        ms=error.log.milliseconds,
+        entries=(),
+        failure=refusal.message if refusal else words,
+        failure_hint=refusal.hint if refusal else None,
+    )
+
+
+def _kernels(
+    device: CudaDevice, image: Image, module: CudaModule, log: JitLog, wanted: str | None
+) -> tuple[LoadedKernel, ...]:
+    """What the driver tells of each entry, or of the one wanted.
+
+    Stack and spills stand in the log alone, so that a cached load has none.
+    """
+    names = module.names()
+    if wanted is not None and wanted not in names:
+        raise UsageError(f"no entry {wanted!r}; its entries: {', '.join(names) or 'none'}", file=image.name)
+    spills = spills_in_log(log.info)
+    shapes = shapes_of(image)
+    kernels = []
+    for name in names if wanted is None else (wanted,):
+        function = module.function(name)
+        info = function.info
+        spilled = spills.get(name)
+        usage = EntryUsage(
+            name=name,
+            registers=info.registers,
+            stack_bytes=spilled.stack_frame if spilled else None,
+            spill_store_bytes=spilled.stores if spilled else None,
+            spill_load_bytes=spilled.loads if spilled else None,
+            local_bytes=info.local_bytes,
+            shared_bytes=info.static_shared,
+            const_bytes=info.const_bytes,
+            max_threads=info.max_threads,
+            params=tuple(
+                KernelParameter(index, offset, size) for index, (offset, size) in enumerate(info.parameters)
+            ),
+            binary_version=info.binary_version,
+            ptx_version=info.ptx_version,
+        )
+        shape = shapes.get(name)
+        kernels.append(LoadedKernel(usage, occupancy_of(device, function, shape) if shape else None))
+    return tuple(kernels)
