@@ -12,7 +12,6 @@ import re
 
 from teenycuda_cli.errors import PtxSyntaxError
 from teenycuda_cli.ptx.declarations import (
-    LINKAGES,
     VARIABLE_SPACES,
     attributes,
     parse_parameters,
@@ -57,7 +56,9 @@ _OPCODE = re.compile(
 _SPLIT = re.compile(r",(?![^{}\[\]]*[}\]])")
 # A name, or an address by a name, whose number needs no normalising.
 _SIMPLE = re.compile(
-    rf"[ \t\r\n]*+(\[[ \t]*+)?(?!WARP_SZ)(?![^0-9\] +]*0[0-9])({WORD})(?(1)[ \t]*+(?:\+[ \t]*+(-?[1-9][0-9]{{0,9}}|0)[ \t]*+)?+\])[ \t\r\n]*+"
+    r"[ \t\r\n]*+(\[[ \t]*+)?(?!WARP_SZ)(?![^0-9\] +]*0[0-9])"
+    rf"({WORD})"
+    r"(?(1)[ \t]*+(?:\+[ \t]*+(-?[1-9][0-9]{0,9}|0)[ \t]*+)?+\])[ \t\r\n]*+"
 )
 # What makes an operand's meaning depend on the scope: a number with a leading zero, an index.
 _BY_SCOPE = re.compile(r"[^0-9]0[0-9]|[A-Za-z0-9_$][ \t\r\n]*\[")
@@ -76,6 +77,12 @@ class _Scope:
         self.families: dict[str, int] = {}
         self.elements: dict[str, int] = {}
 
+    def in_family(self, name: str) -> bool:
+        """Whether `a<N>` of this scope declares a name; leading zeros of its number do not count."""
+        prefix = name.rstrip("0123456789")
+        suffix = name[len(prefix) :].lstrip("0") or "0"
+        return len(suffix) < 10 and name != prefix and int(suffix) < self.families.get(prefix, 0)
+
 
 class BodyParser:
     """Parses one body after the other of a source."""
@@ -88,7 +95,7 @@ class BodyParser:
         self.opcodes: dict[str, tuple[str, tuple[str, ...]]] = {}
         self.known: dict[str, Operand] = {}
         self.scopes: list[_Scope] = []
-        self.reader = OperandReader(self._element_size, self._has_family)
+        self.reader = OperandReader(self._element_size, self._is_numbered)
 
     def parse(self, at: int, params: tuple[Variable, ...]) -> tuple[tuple[Statement, ...], int]:
         """The statements of the body whose `{` is at `at`, and the offset behind its `}`."""
@@ -130,9 +137,10 @@ class BodyParser:
                     try:
                         nodes = tuple([known[part] for part in operands.split(",")])
                     except KeyError:
-                        nodes = self._operands(operands)
-                        if nodes is None:
+                        slow = self._operands(operands)
+                        if slow is None:
                             return position
+                        nodes = slow
                 else:
                     nodes = ()
                 at = match.start("guard" if guard else "opcode")
@@ -171,9 +179,7 @@ class BodyParser:
         """The node of an operand's text, kept in the table where it cannot depend on the scope."""
         if match := _SIMPLE.fullmatch(text):
             bracket, name, offset = match.groups()
-            node: Operand = Name(name)
-            if bracket:
-                node = Address(node, int(offset or 0))
+            node: Operand = Address(Name(name), int(offset or 0)) if bracket else Name(name)
         else:
             try:
                 cursor = Cursor(Source(text.encode("latin-1"), self.source.name))
@@ -249,28 +255,23 @@ class BodyParser:
 
     def _directive(self, cursor: Cursor) -> int:
         value = cursor.value
-        linkage, managed = "none", False
-        if value in LINKAGES:
-            linkage = LINKAGES[value]
-            cursor.advance()
-        if cursor.value == ".attribute":
-            managed = "managed" in attributes(cursor)
-        if cursor.value == ".reg" and linkage == "none":
+        if value == ".reg":
             return self._registers(cursor)
+        if value == ".loc":
+            return self._append_behind(parse_loc(cursor), cursor)
+        if value == ".pragma":
+            return self._append_behind(parse_pragma(cursor), cursor)
+        managed = value == ".attribute" and "managed" in attributes(cursor)
         if cursor.value in VARIABLE_SPACES:
-            for variable in parse_variables(cursor, linkage, managed):
+            for variable in parse_variables(cursor, "none", managed):
                 self._define(variable.name, variable.offset, "variable")
                 if variable.shape:
                     self.scopes[-1].elements[variable.name] = element_size(variable)
                 self._append(variable)
             return cursor.previous_end
-        if value == ".loc":
-            return self._append_behind(parse_loc(cursor), cursor)
-        if value == ".pragma":
-            return self._append_behind(parse_pragma(cursor), cursor)
-        hint = (
-            "debug sections and .file stand outside of functions" if value in (".file", ".section") else None
-        )
+        hint = None
+        if value in (".file", ".section", ".extern", ".visible", ".weak", ".common"):
+            hint = f"{value} stands outside of functions"
         raise cursor.unexpected("a statement", hint=hint)
 
     def _registers(self, cursor: Cursor) -> int:
@@ -305,9 +306,9 @@ class BodyParser:
         return self._append_behind(LabelTable(name, kind, tuple(targets), at), cursor)
 
     def _prototype(self, cursor: Cursor, name: str, at: int) -> Prototype:
-        returns = parse_parameters(cursor) if cursor.value == "(" else ()
+        returns = parse_parameters(cursor, prototype=True) if cursor.value == "(" else ()
         cursor.expect("_", " in place of the function's name")
-        params = parse_parameters(cursor) if cursor.value == "(" else ()
+        params = parse_parameters(cursor, prototype=True) if cursor.value == "(" else ()
         noreturn = False
         while cursor.kind == "dot":
             noreturn = noreturn or cursor.value == ".noreturn"
@@ -331,7 +332,8 @@ class BodyParser:
     def _define(self, name: str, at: int, what: str) -> None:
         """Note a name of the innermost scope; one name stands for one thing there."""
         scope = self.scopes[-1]
-        if name in scope.names or (scope.families and _in_family(scope.families, name)):
+        taken = name in scope.names or (scope.families and what != "label" and scope.in_family(name))
+        if taken:
             raise self.source.error(
                 at,
                 f"there is a `{name}` in this scope already, so no {what} can have that name",
@@ -341,10 +343,7 @@ class BodyParser:
 
     def _define_family(self, prefix: str, count: int, at: int) -> None:
         scope = self.scopes[-1]
-        taken = prefix in scope.families or any(
-            name.startswith(prefix) and _in_family({prefix: count}, name) for name in scope.names
-        )
-        if taken:
+        if prefix in scope.families or any(_number_in(name, prefix, count) for name in scope.names):
             raise self.source.error(
                 at, f"`{prefix}<{count}>` repeats a name of this scope", length=len(prefix)
             )
@@ -356,23 +355,31 @@ class BodyParser:
                 return scope.elements[name]
         return self.module_elements.get(name)
 
-    def _has_family(self, prefix: str) -> bool:
-        return any(prefix in scope.families for scope in self.scopes)
+    def _is_numbered(self, name: str, prefix: str) -> bool:
+        """Whether the innermost declaration that fits a name is `prefix<N>`, not the name itself."""
+        for scope in reversed(self.scopes):
+            if name in scope.names:
+                return False
+            if prefix in scope.families:
+                return True
+        return False
 
 
 def element_size(variable: Variable) -> int:
+    """Bytes from one element of an array to the next."""
     return SIZES[variable.type] * variable.vector * (product(variable.shape[1:]) or 1)
 
 
-def _in_family(families: dict[str, int], name: str) -> bool:
-    digits = len(name)
-    while digits and name[digits - 1].isdigit():
-        digits -= 1
-    suffix = name[digits:]
-    if not suffix or len(suffix) > 9 or (suffix[0] == "0" and len(suffix) > 1):
-        return False
-    count = families.get(name[:digits])
-    return count is not None and int(suffix) < count
+def _number_in(name: str, prefix: str, count: int) -> bool:
+    """Whether a name is one of those of `prefix<count>`."""
+    suffix = name[len(prefix) :]
+    return (
+        name.startswith(prefix)
+        and suffix.isdecimal()
+        and len(suffix) < 10
+        and int(suffix) < count
+        and (suffix == "0" or suffix[0] != "0")
+    )
 
 
 def _opcode_hint(opcode: str) -> str | None:
@@ -382,24 +389,30 @@ def _opcode_hint(opcode: str) -> str | None:
 
 
 def parse_loc(cursor: Cursor) -> Loc:
-    """`.loc file line column{, function_name label{+n}{, inlined_at file line column}}`."""
+    """`.loc file line column{, function_name label{+n}, inlined_at file line column}`."""
     at = cursor.at
     cursor.advance()
+    file, line, column = _place(cursor)
+    if not (cursor.kind == "op" and cursor.accept(",")):
+        return Loc(file, line, column, at)
+    _word(cursor, "function_name")
+    cursor.name("a label")
+    if cursor.kind == "op" and cursor.accept("+"):
+        plain_integer(cursor, "an offset")
+    cursor.expect(",")
+    _word(cursor, "inlined_at")
+    return Loc(file, line, column, at, _place(cursor))
+
+
+def _place(cursor: Cursor) -> tuple[int, int, int]:
     file, line, column = (plain_integer(cursor, f"a {what} number") for what in ("file", "line", "column"))
-    inlined_at = None
-    while cursor.kind == "op" and cursor.value == ",":
-        cursor.advance()
-        what = cursor.name("`function_name` or `inlined_at`")
-        if what == "function_name":
-            cursor.name("a label")
-            if cursor.kind == "op" and cursor.accept("+"):
-                plain_integer(cursor, "an offset")
-        elif what == "inlined_at":
-            numbers = [plain_integer(cursor, f"a {part} number") for part in ("file", "line", "column")]
-            inlined_at = (numbers[0], numbers[1], numbers[2])
-        else:
-            raise cursor.unexpected("`function_name` or `inlined_at`")
-    return Loc(file, line, column, at, inlined_at)
+    return file, line, column
+
+
+def _word(cursor: Cursor, word: str) -> None:
+    if cursor.kind != "word" or cursor.value != word:
+        raise cursor.unexpected(f"`{word}`")
+    cursor.advance()
 
 
 def parse_pragma(cursor: Cursor) -> Pragma:

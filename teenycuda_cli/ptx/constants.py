@@ -7,7 +7,9 @@ Evaluation keeps its own stacks, so that nesting costs no recursion.
 
 from __future__ import annotations
 
+import math
 import struct
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,6 +25,8 @@ _PRECEDENCE = {
     "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
 }  # fmt: skip
 _UNARY_LEVEL = 11
+_LONGEST_LITERAL = 80  # 0b and 64 digits, with some leading zeros; keeps int() from hostile lengths
+_SMALLEST_NORMAL = sys.float_info.min
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,12 @@ class Value:
 
 
 def integer_value(text: str) -> int:
-    """The value of an integer literal as written: decimal, 0x, 0b or octal, with or without U."""
+    """The value of an integer literal as written: decimal, 0x, 0b or octal, with or without U.
+
+    One too long for 64 bits gives some value above them.
+    """
+    if len(text) > _LONGEST_LITERAL:
+        return MASK + 2
     digits = text.rstrip("U")
     if digits[:2] in ("0x", "0X"):
         return int(digits[2:], 16)
@@ -42,12 +51,7 @@ def integer_value(text: str) -> int:
         return int(digits[2:], 2)
     if digits[0] == "0" and len(digits) > 1:
         return int(digits[1:], 8)
-    return decimal_value(digits)
-
-
-def decimal_value(digits: str) -> int:
-    """The value of decimal digits, held to 64 bits however many there are."""
-    return int(digits) if len(digits) <= 20 else MASK
+    return int(digits)
 
 
 def starts_constant(cursor: Cursor) -> bool:
@@ -136,9 +140,13 @@ class _Evaluation:
         kind, text = cursor.kind, cursor.value
         if kind == "int":
             number = integer_value(text)
+            if number > MASK + 1:
+                raise cursor.error("this constant does not fit into 64 bits")
             value = Value(_wrapped(number, True), text.endswith("U") or number > MASK >> 1)
         elif kind == "float" and text[1:2] not in ("f", "F"):
             value = Value(_float_value(text))
+            if text[1:2] not in ("d", "D") and not _representable(value.number, text):
+                raise cursor.error("this constant is beyond the range of an f64")
         elif kind == "word" and text == "WARP_SZ":
             value = Value(WARP_SIZE)
         else:
@@ -163,8 +171,7 @@ class _Evaluation:
                 cursor.advance()
                 return True
             elif operator in _PRECEDENCE and operator != ":":
-                level = _PRECEDENCE[operator]
-                self._reduce_while(lambda top: _level(top) > level or (_level(top) == level > 0))
+                self._reduce_by(_PRECEDENCE[operator])
                 self.operators.append(operator)
                 self.open_conditions += operator == "?"
                 cursor.advance()
@@ -172,6 +179,10 @@ class _Evaluation:
             else:
                 return False
         return False
+
+    def _reduce_by(self, level: int) -> None:
+        """Fold what binds at least as tight; `?:` alone goes to the right."""
+        self._reduce_while(lambda top: _level(top) > level or (_level(top) == level > 0))
 
     def _reduce_to(self, opening: str, missing: str) -> None:
         """Fold back to `opening` and drop it; another opening in between lacks its `missing`."""
@@ -214,6 +225,11 @@ def _float_value(text: str) -> float:
     return float(text)
 
 
+def _representable(number: float, text: str) -> bool:
+    """Whether ptxas takes a decimal constant: neither infinite nor denormal."""
+    return _SMALLEST_NORMAL <= number < math.inf or not text.lower().partition("e")[0].strip("0.")
+
+
 def _wrapped(number: int, unsigned: bool) -> int:
     number &= MASK
     return number if unsigned or number <= MASK >> 1 else number - MASK - 1
@@ -232,7 +248,7 @@ def _unary(operator: str, value: Value) -> Value:
     if operator == "u-":
         return Value(_wrapped(-number, value.unsigned), value.unsigned)
     if operator == "u~":
-        return Value(_wrapped(~number, value.unsigned), value.unsigned)
+        return Value(_wrapped(~number, True), True)
     if operator == "u!":
         return Value(int(not number))
     if operator == "u+":
@@ -241,13 +257,9 @@ def _unary(operator: str, value: Value) -> Value:
 
 
 def _choice(test: Value, then: Value, otherwise: Value) -> Value:
-    if isinstance(then.number, float) != isinstance(otherwise.number, float):
-        raise _NotFoldable("both results of `?:` must have one type")
-    chosen = then if _integer(test) else otherwise
-    unsigned = then.unsigned or otherwise.unsigned
-    if isinstance(chosen.number, float):
-        return chosen
-    return Value(_wrapped(chosen.number, unsigned), unsigned)
+    _integer(then)
+    _integer(otherwise)
+    return then if _integer(test) else otherwise
 
 
 def _binary(operator: str, left: Value, right: Value) -> Value:
@@ -256,7 +268,7 @@ def _binary(operator: str, left: Value, right: Value) -> Value:
     if isinstance(left.number, float) != isinstance(right.number, float):
         raise _NotFoldable(f"`{operator}` mixes an integer and a floating-point constant")
     a, b = _integer(left), _integer(right)
-    unsigned = left.unsigned or right.unsigned
+    unsigned = left.unsigned or right.unsigned or operator == "%"
     if operator in _SHIFTS:
         return Value(_wrapped(_SHIFTS[operator](a, b & MASK), left.unsigned), left.unsigned)
     if operator in _LOGICAL:
@@ -274,7 +286,7 @@ def _float_binary(operator: str, a: float, b: float) -> Value:
         _integer(Value(a))
     if operator == "/" and not b:
         raise _NotFoldable("this constant expression divides by zero")
-    return Value(float(_ARITHMETIC[operator](a, b) if operator != "/" else a / b))
+    return Value({"+": a + b, "-": a - b, "*": a * b, "/": a / (b or 1)}[operator])
 
 
 def _quotient(a: int, b: int) -> int:
@@ -282,8 +294,8 @@ def _quotient(a: int, b: int) -> int:
 
 
 _SHIFTS: dict[str, Callable[[int, int], int]] = {
-    "<<": lambda a, b: a << b if b < WORD_SIZE else 0,
-    ">>": lambda a, b: a >> min(b, WORD_SIZE),
+    "<<": lambda a, b: a << b % WORD_SIZE,
+    ">>": lambda a, b: a >> b % WORD_SIZE,
 }
 _LOGICAL: dict[str, Callable[[int, int], bool]] = {
     "&&": lambda a, b: bool(a and b),

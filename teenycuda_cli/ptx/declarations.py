@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from teenycuda_cli.ptx.constants import integer_value, parse_constant
-from teenycuda_cli.ptx.layout import INSTRUCTION_TYPES, OPAQUE, SIZES, product
+from teenycuda_cli.ptx.constants import integer_value
+from teenycuda_cli.ptx.initializers import parse_initializer
+from teenycuda_cli.ptx.layout import INSTRUCTION_TYPES, SIZES, product
 from teenycuda_cli.ptx.syntax import (
     Initializer,
     Pointer,
     Register,
     Registers,
-    SymbolAddress,
     Variable,
 )
 from teenycuda_cli.ptx.tokens import Cursor
@@ -21,6 +21,7 @@ VARIABLE_SPACES = SPACES - {".reg"}
 VECTORS = {".v2": 2, ".v4": 4}
 LINKAGES = {".visible": "visible", ".extern": "extern", ".weak": "weak", ".common": "common"}
 POINTER_SPACES = frozenset((".global", ".const", ".shared", ".local"))
+INITIALIZED_SPACES = ("global", "const")
 LARGEST_FAMILY = 1 << 16  # variables that one `name<N>` may declare
 
 
@@ -42,6 +43,8 @@ def plain_integer(cursor: Cursor, expected: str) -> int:
     if cursor.kind != "int":
         raise cursor.unexpected(expected)
     value = integer_value(cursor.value)
+    if value >= 1 << 64:
+        raise cursor.error("this number does not fit into 64 bits")
     cursor.advance()
     return value
 
@@ -86,31 +89,26 @@ def parse_variables(cursor: Cursor, linkage: str, managed: bool = False) -> tupl
 
 
 def _declared(cursor: Cursor, linkage: str, managed: bool, *, is_parameter: bool = False) -> _Declared:
+    """`.space {.attribute(…)} {.align N} {.vN} .type`, and of a parameter `.align` or `.ptr` behind it."""
     space = cursor.value[1:]
     cursor.advance()
     align, vector = None, 1
-    while cursor.kind == "dot":
-        if cursor.value == ".align":
-            cursor.advance()
-            align = alignment(cursor)
-        elif cursor.value in VECTORS:
-            vector = VECTORS[cursor.value]
-            cursor.advance()
-        elif cursor.value == ".attribute":
+    while cursor.value in (".align", ".attribute"):
+        if cursor.value == ".attribute":
             managed = "managed" in attributes(cursor) or managed
         else:
-            break
-    type_name = _type(cursor, space)
-    pointer = None
-    while is_parameter and cursor.kind == "dot":
-        if cursor.value == ".align":
             cursor.advance()
             align = alignment(cursor)
-        elif cursor.value == ".ptr":
-            pointer = _pointer(cursor)
-            break
-        else:
-            raise cursor.unexpected("a name")
+    if cursor.value in VECTORS:
+        vector = VECTORS[cursor.value]
+        cursor.advance()
+    type_name = _type(cursor, space)
+    pointer = None
+    if is_parameter and cursor.value == ".align":
+        cursor.advance()
+        align = alignment(cursor)
+    elif is_parameter and cursor.value == ".ptr":
+        pointer = _pointer(cursor)
     return _Declared(space, type_name, vector, align, linkage, managed, pointer)
 
 
@@ -150,23 +148,25 @@ def _declarator(cursor: Cursor, declared: _Declared) -> list[Variable]:
     """One name with its shape and initialiser, or the N names of `name<N>`."""
     at = cursor.at
     name = cursor.name("a variable's name")
-    count = _family(cursor) if cursor.kind == "op" and cursor.value == "<" else None
+    if cursor.kind == "op" and cursor.value == "<":
+        count = _family(cursor)
+        if count > LARGEST_FAMILY:
+            raise cursor.error(f"`{name}<{count}>` declares too many variables", at=at)
+        variable = _variable(declared, name, (), None, at)
+        return [replace(variable, name=f"{name}{index}") for index in range(count)]
     shape = _shape(cursor)
     initializer: Initializer | None = None
     if cursor.kind == "op" and cursor.value == "=":
-        initializer = _initializer(cursor, declared)
+        if declared.linkage == "extern" or declared.space not in INITIALIZED_SPACES:
+            what = "an .extern variable" if declared.linkage == "extern" else f"a .{declared.space} variable"
+            raise cursor.error(f"`{name}` is {what}, which takes no initial value")
+        extents = shape if declared.vector == 1 else (*shape, declared.vector)
+        initializer = parse_initializer(cursor, declared.type, extents)
         if shape and shape[0] is None and isinstance(initializer, tuple):
             shape = (len(initializer), *shape[1:])
-    if declared.pointer is None and shape and shape[0] is None and declared.linkage != "extern":
-        raise cursor.error(
-            f"`{name}` is an array of no known size", at=at, hint="give its extent, or .extern"
-        )
-    variable = _variable(declared, name, shape, initializer, at)
-    if count is None:
-        return [variable]
-    if count > LARGEST_FAMILY:
-        raise cursor.error(f"`{name}<{count}>` declares too many variables", at=at)
-    return [replace(variable, name=f"{name}{index}") for index in range(count)]
+    if shape and shape[0] is None and declared.linkage != "extern":
+        raise cursor.error(f"`{name}` is an array of no known size", at=at, hint="give its extent")
+    return [_variable(declared, name, shape, initializer, at)]
 
 
 def _variable(
@@ -197,7 +197,10 @@ def _variable(
 def _family(cursor: Cursor) -> int:
     """N of `<N>`."""
     cursor.advance()
+    at = cursor.at
     count = plain_integer(cursor, "a number of names")
+    if count >= 1 << 32:
+        raise cursor.error("this number does not fit into 32 bits", at=at)
     cursor.expect(">")
     return count
 
@@ -219,74 +222,6 @@ def _shape(cursor: Cursor) -> tuple[int | None, ...]:
     return tuple(shape)
 
 
-def _initializer(cursor: Cursor, declared: _Declared) -> Initializer:
-    """`= value` or `= {…}`, nested as deep as it may be, without recursion."""
-    cursor.advance()
-    opaque = declared.type in OPAQUE
-    stack: list[list[Initializer]] = []
-    while True:
-        if cursor.kind == "op" and cursor.value == "{":
-            stack.append([])
-            cursor.advance()
-            if cursor.value != "}":
-                continue
-            value: Initializer = ()
-        else:
-            value = _opaque_field(cursor) if opaque else _initial_value(cursor)
-            if not stack:
-                return value
-            stack[-1].append(value)
-            if cursor.accept(","):
-                continue
-        while True:  # close braces
-            if cursor.value != "}":
-                raise cursor.unexpected("`,` or `}`")
-            cursor.advance()
-            value = tuple(stack.pop())
-            if not stack:
-                return value
-            stack[-1].append(value)
-            if cursor.accept(","):
-                break
-
-
-def _opaque_field(cursor: Cursor) -> Initializer:
-    """`addr_mode_0 = wrap` of a sampler; kept out of the tree, as nothing reads it."""
-    cursor.name("a field of the initialiser")
-    cursor.expect("=")
-    if cursor.kind == "word":
-        cursor.advance()
-        return ()
-    return parse_constant(cursor)
-
-
-def _initial_value(cursor: Cursor) -> Initializer:
-    if cursor.kind == "word" and cursor.value != "WARP_SZ":
-        return _symbol_address(cursor, None)
-    value = parse_constant(cursor)
-    if cursor.kind == "op" and cursor.value == "(" and hasattr(value, "value"):
-        cursor.advance()
-        address = _symbol_address(cursor, value.value)
-        cursor.expect(")")
-        return address
-    return value
-
-
-def _symbol_address(cursor: Cursor, mask: int | None) -> SymbolAddress:
-    """`symbol`, `symbol+8` or `generic(symbol)+8`."""
-    name = cursor.name("a symbol")
-    generic = name == "generic" and cursor.kind == "op" and cursor.value == "("
-    if generic:
-        cursor.advance()
-        name = cursor.name("a symbol")
-        cursor.expect(")")
-    addend = 0
-    if cursor.kind == "op" and cursor.value in ("+", "-"):
-        constant = parse_constant(cursor)
-        addend = getattr(constant, "value", 0)
-    return SymbolAddress(name, addend, generic, mask)
-
-
 def parse_registers(cursor: Cursor) -> Registers:
     """A `.reg` statement, semicolon included."""
     declared = _declared(cursor, "none", False)
@@ -302,13 +237,15 @@ def parse_registers(cursor: Cursor) -> Registers:
     return Registers(tuple(registers))
 
 
-def parse_parameters(cursor: Cursor, *, of_entry: bool = False) -> tuple[Variable, ...]:
-    """`(.param .u64 a, .reg .b32 b)`, parentheses included."""
+def parse_parameters(
+    cursor: Cursor, *, of_entry: bool = False, prototype: bool = False
+) -> tuple[Variable, ...]:
+    """`(.param .u64 a, .reg .b32 b)`, parentheses included; a prototype may have `_` for names."""
     cursor.expect("(")
     found: list[Variable] = []
     names: set[str] = set()
     while not (cursor.value == ")" and not found):
-        variable = _parameter(cursor, of_entry)
+        variable = _parameter(cursor, of_entry, prototype)
         if variable.name in names:
             raise cursor.error(f"there is a parameter `{variable.name}` already", at=variable.offset)
         if variable.name != "_":
@@ -320,16 +257,20 @@ def parse_parameters(cursor: Cursor, *, of_entry: bool = False) -> tuple[Variabl
     return tuple(found)
 
 
-def _parameter(cursor: Cursor, of_entry: bool) -> Variable:
+def _parameter(cursor: Cursor, of_entry: bool, prototype: bool) -> Variable:
     if cursor.value not in (".param", ".reg") or (of_entry and cursor.value == ".reg"):
         raise cursor.unexpected("`.param`" if of_entry else "`.param` or `.reg`")
+    type_at = cursor.end
     declared = _declared(cursor, "none", False, is_parameter=True)
     at = cursor.at
-    if cursor.kind == "op" and cursor.accept("_"):
-        name = "_"
-    else:
-        name = cursor.name("the parameter's name")
+    unnamed = prototype and cursor.kind == "op" and cursor.accept("_")
+    name = "_" if unnamed else cursor.name("the parameter's name")
     shape = _shape(cursor)
+    if declared.pointer and not of_entry:
+        raise cursor.error("`.ptr` is for parameters of entries", at=type_at)
+    if declared.space == "param" and (declared.type == "f16x2" or (declared.vector > 1 and not shape)):
+        hint = "pass the bits, for example as .b32 or an array of .b8"
+        raise cursor.error(f"`{name}` has a type that no .param can have", at=at, hint=hint)
     if of_entry and None in shape:
         raise cursor.error(f"the parameter `{name}` is an array of no known size", at=at)
     return _variable(declared, name, shape, None, at)

@@ -12,6 +12,8 @@ _TRIPLES = (".reqntid", ".maxntid", ".reqnctapercluster")
 _NUMBERS = (".minnctapersm", ".maxnreg", ".maxclusterrank")
 _FLAGS = (".explicitcluster", ".blocksareclusters", ".noreturn")
 _POSITIVE = (".reqntid", ".maxntid", ".minnctapersm", ".maxnreg")
+_OF_FUNCTIONS = (".noreturn", ".abi_preserve", ".abi_preserve_control")
+_OF_ENTRIES = (*_TRIPLES, *_NUMBERS, ".explicitcluster", ".blocksareclusters", ".pragma")
 CLUSTER = (".reqnctapercluster", ".maxclusterrank", ".explicitcluster", ".blocksareclusters")
 
 
@@ -53,8 +55,10 @@ def _directive(cursor: Cursor, found: _Collected, of_entry: bool, has_clusters: 
     name = cursor.value
     if name in CLUSTER and not has_clusters:
         raise cursor.error(f"`{name}` needs .target sm_90 or higher")
-    if name == ".noreturn" and of_entry:
-        raise cursor.error("`.noreturn` is for functions, not for entries")
+    if of_entry and name in _OF_FUNCTIONS:
+        raise cursor.error(f"`{name}` is for functions, not for entries")
+    if not of_entry and name in _OF_ENTRIES:
+        raise cursor.error(f"`{name}` is for entries, not for functions")
     cursor.advance()
     if name in _TRIPLES:
         found.triples[name] = _numbers(cursor, name, 3)

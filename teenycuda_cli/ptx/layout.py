@@ -17,7 +17,10 @@ SIZES = {
 OPAQUE = frozenset(("texref", "samplerref", "surfref"))
 # Types that instructions know and declarations do not.
 INSTRUCTION_TYPES = frozenset(
-    "bf16 bf16x2 tf32 e4m3 e5m2 e4m3x2 e5m2x2 e2m1 e2m3 e3m2 ue8m0 u4 s4 b4 b1 u2 s2 b2 s128 u128".split()
+    (
+        *("bf16", "bf16x2", "tf32", "e4m3", "e5m2", "e4m3x2", "e5m2x2", "e2m1", "e2m3", "e3m2", "ue8m0"),
+        *("u4", "s4", "b4", "b1", "u2", "s2", "b2", "s128", "u128"),
+    )
 )
 
 

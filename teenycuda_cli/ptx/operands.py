@@ -18,6 +18,7 @@ from teenycuda_cli.ptx.syntax import (
     Negated,
     Operand,
     Pair,
+    Selected,
     Sink,
     Vector,
 )
@@ -26,12 +27,18 @@ from teenycuda_cli.ptx.tokens import Cursor
 COMPONENTS = {".x": 0, ".y": 1, ".z": 2, ".w": 3, ".r": 0, ".g": 1, ".b": 2, ".a": 3}
 # Special registers with components: `%tid.x` is one name.
 VECTOR_SPECIALS = frozenset(
-    "%" + name
-    for name in (
-        "tid ntid ctaid nctaid clusterid nclusterid cluster_ctaid cluster_nctaid "
-        "is_explicit_cluster gridid".split()
+    (
+        "%tid",
+        "%ntid",
+        "%ctaid",
+        "%nctaid",
+        "%clusterid",
+        "%nclusterid",
+        "%cluster_ctaid",
+        "%cluster_nctaid",
     )
 )
+_SELECTOR = re.compile(r"\.[bh][0-7]{1,4}")
 _LEADING_ZERO = re.compile(r"(.*?[^0-9])0+([0-9]+)\Z", re.DOTALL)
 
 
@@ -39,17 +46,17 @@ class OperandReader:
     """Reads operands at a cursor, knowing the names around them.
 
     `element_size` tells the bytes of an array's element (None: no array);
-    `has_family` whether a parametrised register `prefix<N>` is in scope.
+    `is_numbered(name, prefix)` whether a name is one of a `prefix<N>` in scope.
     """
 
     def __init__(
         self,
         element_size: Callable[[str], int | None],
-        has_family: Callable[[str], bool],
+        is_numbered: Callable[[str, str], bool],
     ) -> None:
         """Keep the two look-ups."""
         self.element_size = element_size
-        self.has_family = has_family
+        self.is_numbered = is_numbered
 
     def operands(self, cursor: Cursor) -> tuple[Operand, ...]:
         """Operands with commas between, up to the semicolon, which is left."""
@@ -138,6 +145,9 @@ class OperandReader:
 
     def _component(self, cursor: Cursor, text: str) -> Operand:
         selector = cursor.value
+        if _SELECTOR.fullmatch(selector):
+            cursor.advance()
+            return Selected(self.name(text), selector[1:])
         if selector not in COMPONENTS:
             raise cursor.unexpected("`.x`, `.y`, `.z` or `.w`")
         cursor.advance()
@@ -204,6 +214,6 @@ class OperandReader:
     def name(self, text: str) -> Name:
         """A name; `%q01` is `%q1` where `%q<N>` is in scope."""
         match = _LEADING_ZERO.match(text)
-        if match and self.has_family(match[1]):
+        if match and self.is_numbered(text, match[1]):
             return Name(match[1] + match[2])
         return Name(text)

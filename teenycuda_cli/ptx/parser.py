@@ -19,7 +19,7 @@ from teenycuda_cli.ptx.directives import parse_directives
 from teenycuda_cli.ptx.layout import launch_layout
 from teenycuda_cli.ptx.sections import check_section
 from teenycuda_cli.ptx.source import Source
-from teenycuda_cli.ptx.syntax import FileEntry, Function, Label, Module, Section, Variable
+from teenycuda_cli.ptx.syntax import Directives, FileEntry, Function, Label, Module, Section, Variable
 from teenycuda_cli.ptx.targets import FIRST_WITH_CLUSTERS, architecture_number, introduced
 from teenycuda_cli.ptx.tokens import Cursor, closing_brace
 
@@ -66,7 +66,7 @@ def _check_characters(source: Source) -> None:
         )
     raise source.error(
         at,
-        f"byte 0x{ord(source.text[at]):02x} is no ASCII, which drivers before CUDA 13.1 refuse even in comments",
+        f"byte 0x{ord(source.text[at]):02x} is no ASCII; drivers before CUDA 13.1 refuse it even in comments",
         hint="`teenycuda strip` replaces it in comments",
     )
 
@@ -81,6 +81,7 @@ class _ModuleParser:
         self.functions: dict[str, Function] = {}
         self.variables: dict[str, Variable] = {}
         self.files: list[FileEntry] = []
+        self.file_indices: set[int] = set()
         self.sections: list[Section] = []
         self.aliases: list[tuple[str, str]] = []
         self.pragmas: list[str] = []
@@ -122,33 +123,39 @@ class _ModuleParser:
         if cursor.value != ".version":
             hint = "a PTX file begins with .version, .target and .address_size"
             raise cursor.unexpected("`.version`", hint=hint)
+        after = cursor.end
         cursor.advance()
         match = _VERSION.match(cursor.value) if cursor.kind == "float" else None
-        if match is None or len(cursor.value) > 9:
+        if match is None or len(cursor.value) > 9 or cursor.text[after : cursor.at].strip(" \t"):
             raise cursor.unexpected("a version such as 8.7")
         cursor.advance()
         self.version = (int(match[1]), int(match[2]))
         return match[0]
 
     def _target(self) -> tuple[str, ...]:
+        """`.target sm_90, debug`, which may come again."""
         cursor = self.cursor
+        target: list[str] = []
         cursor.expect(".target")
-        at = cursor.at
-        target = [cursor.name("a target such as sm_90")]
-        while cursor.accept(","):
-            target.append(cursor.name("a target or an option such as `debug`"))
-        number = architecture_number(target[0])
-        if number is None:
-            raise cursor.error(f"expected a target such as sm_90 first, got `{target[0]}`", at=at)
-        first = introduced(target[0])
+        while True:
+            at = cursor.at
+            target.append(cursor.name("a target such as sm_90"))
+            if architecture_number(target[0]) is None:
+                raise cursor.error(f"expected a target such as sm_90 first, got `{target[0]}`", at=at)
+            self._check_target(target[-1], at)
+            if not (cursor.accept(",") or cursor.accept(".target")):
+                break
+        self.has_clusters = any((architecture_number(t) or 0) >= FIRST_WITH_CLUSTERS for t in target)
+        return tuple(target)
+
+    def _check_target(self, target: str, at: int) -> None:
+        first = introduced(target)
         if first and self.version < first:
-            raise cursor.error(
-                f"PTX {self.version[0]}.{self.version[1]} does not know .target {target[0]}",
+            raise self.cursor.error(
+                f"PTX {self.version[0]}.{self.version[1]} does not know .target {target}",
                 at=at,
                 hint=f"it needs .version {first[0]}.{first[1]} or later",
             )
-        self.has_clusters = number >= FIRST_WITH_CLUSTERS
-        return tuple(target)
 
     def _address_size(self) -> int:
         cursor = self.cursor
@@ -219,12 +226,22 @@ class _ModuleParser:
             raise cursor.unexpected("a directive, a variable or a function")
 
     def _define_variable(self, variable: Variable) -> None:
+        """Note a variable; an `.extern` one may be there beside its definition."""
         name = variable.name
         earlier = self.variables.get(name)
         if name in self.functions or (earlier and "extern" not in (earlier.linkage, variable.linkage)):
             raise self.source.error(variable.offset, f"`{name}` is defined already", length=len(name))
-        if earlier and earlier.linkage != "extern":
-            return  # a declaration behind the definition
+        if earlier:
+            both = (earlier, variable)
+            if any(v.linkage == "none" for v in both) or earlier.space != variable.space:
+                raise self.source.error(
+                    variable.offset,
+                    f"`{name}` is .extern and defined here for this file alone, or in another space",
+                    hint="define it .visible, in the space of its declaration",
+                    length=len(name),
+                )
+            if variable.linkage == "extern":
+                return
         self.variables[name] = variable
         if variable.shape:
             self.elements[name] = element_size(variable)
@@ -256,15 +273,14 @@ class _ModuleParser:
             body=None,
             parameters=launch_layout(params) if is_entry else (),
         )
-        self._check_redefinition(function, name_at)
-        self.functions[name] = self._with_body(function)
+        self.functions[name] = self._with_body(self._check_redefinition(function, name_at))
 
     def _with_body(self, function: Function) -> Function:
         """Read the body or the `;` of a declaration."""
         cursor = self.cursor
         if not function.defined:
-            if cursor.value != ";":
-                raise cursor.unexpected("`{` or `;`")
+            if cursor.value != ";" or (function.is_entry and function.directives != Directives()):
+                raise cursor.unexpected("`{`" if function.is_entry else "`{` or `;`")
             cursor.advance()
             return function
         begin = cursor.at
@@ -277,19 +293,30 @@ class _ModuleParser:
         cursor.jump(end)
         return replace(function, body=statements, body_span=(begin, end - 1))
 
-    def _check_redefinition(self, function: Function, at: int) -> None:
+    def _check_redefinition(self, function: Function, at: int) -> Function:
+        """The function with the linkage of its declaration; raises where the two do not agree."""
         name = function.name
         earlier = self.functions.get(name)
+        problem = None
         if name in self.variables or (earlier and earlier.defined):
-            raise self.source.error(at, f"`{name}` is defined already", length=len(name))
-        if earlier is None:
-            return
-        if earlier.is_entry != function.is_entry or len(earlier.params) != len(function.params):
-            raise self.source.error(
-                at,
-                f"`{name}` was declared otherwise, with {len(earlier.params)} parameters",
-                length=len(name),
-            )
+            problem = f"`{name}` is defined already"
+        elif function.defined and function.linkage == "extern":
+            problem = f"`{name}` is .extern, so it cannot be defined here"
+        elif earlier and earlier.is_entry != function.is_entry:
+            problem = f"`{name}` is both an entry and a function"
+        elif earlier and (
+            function.linkage not in ("none", earlier.linkage)
+            or (earlier.linkage == "extern" and (function.defined or function.linkage == "none"))
+        ):
+            problem = f"`{name}` was declared with another linkage ({earlier.linkage})"
+        elif earlier and (_types(earlier.params), _types(earlier.returns)) != (
+            _types(function.params),
+            _types(function.returns),
+        ):
+            problem = f"`{name}` was declared with other parameters"
+        if problem:
+            raise self.source.error(at, problem, length=len(name))
+        return replace(function, linkage=earlier.linkage) if earlier else function
 
     def _count_locs(self, begin: int, end: int) -> None:
         if self.source.text.find(".loc", begin, end) >= 0:
@@ -302,9 +329,13 @@ class _ModuleParser:
         at = cursor.at
         cursor.advance()
         index = plain_integer(cursor, "a file number")
+        if index in self.file_indices:
+            raise cursor.error(f"there is a file {index} already", at=at)
+        self.file_indices.add(index)
         name = cursor.take("string", "a file name in quotes")[1:-1]
-        while cursor.accept(","):
-            plain_integer(cursor, "a timestamp or size")
+        for what in ("a timestamp", "a size"):
+            if cursor.kind == "op" and cursor.accept(","):
+                plain_integer(cursor, what)
         self.files.append(FileEntry(index, name, at))
 
     def _loc(self) -> None:
@@ -344,7 +375,9 @@ class _ModuleParser:
         cursor.expect(";")
         for name in names:
             function = self.functions.get(name)
-            if function and function.is_entry:
+            if function is None:
+                raise cursor.error(f"there is no function `{name}` to alias", at=at)
+            if function.is_entry:
                 raise cursor.error(f"`{name}` is an entry, which can have no alias", at=at)
         self.aliases.append((names[0], names[1]))
 
@@ -354,3 +387,7 @@ class _ModuleParser:
         if "meta:" not in text and "TRITON_" not in text:
             return ()
         return tuple((match.start(), match[1].rstrip("\r")) for match in _METADATA.finditer(text))
+
+
+def _types(variables: tuple[Variable, ...]) -> list[tuple[str, int, int | None]]:
+    return [(variable.type, variable.vector, variable.size) for variable in variables]

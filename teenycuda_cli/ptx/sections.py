@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from teenycuda_cli.ptx.tokens import Cursor
 
-_DATA = (".b8", ".b16", ".b32", ".b64", ".4byte", ".2byte", ".8byte", ".byte")
+_DATA = (".b8", ".b16", ".b32", ".b64", ".4byte", ".byte")
 LABELS_SINCE = (7, 0)
 NEGATIVES_SINCE = (7, 5)
 
@@ -26,22 +26,30 @@ def check_section(cursor: Cursor, end: int, version: tuple[int, int]) -> None:
 
 
 def _data(cursor: Cursor, version: tuple[int, int]) -> None:
-    """Values with commas between."""
+    """Values with commas between; a number takes no sign but a minus, and no sum."""
     while True:
         if cursor.kind == "op" and cursor.value == "-":
             if version < NEGATIVES_SINCE:
                 raise cursor.error("negative numbers in a section need PTX 7.5 or later")
             cursor.advance()
             cursor.take("int", "a number")
-        elif cursor.kind in ("int", "word", "dot"):
-            symbol = cursor.kind != "int"
+        elif cursor.kind == "int":
             cursor.advance()
-            if symbol and cursor.kind == "op" and cursor.value in ("+", "-"):
-                cursor.advance()
-                if cursor.kind not in ("int", "word", "dot"):
-                    raise cursor.unexpected("a number or a label")
-                cursor.advance()
+        elif cursor.kind in ("word", "dot"):
+            _symbol(cursor)
         else:
             raise cursor.unexpected("a number, a label or a section")
         if not (cursor.kind == "op" and cursor.accept(",")):
             return
+
+
+def _symbol(cursor: Cursor) -> None:
+    """`label`, `label+4`, `label-label` or `.section+4`."""
+    of_section = cursor.kind == "dot"
+    cursor.advance()
+    if cursor.kind != "op":
+        return
+    if cursor.accept("+"):
+        cursor.take("int", "a number")
+    elif not of_section and cursor.accept("-"):
+        cursor.take("word", "a label")

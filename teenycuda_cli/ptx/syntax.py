@@ -99,6 +99,14 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
+class Selected:
+    """`%r1.b0`, `-%r1.h1`, `%r1.b7654`: bytes or halves of a register, in video instructions."""
+
+    base: Name
+    selector: str  # without the dot
+
+
+@dataclass(frozen=True, slots=True)
 class Arguments:
     """`(a, b)` of a call: return values or arguments."""
 
@@ -124,6 +132,7 @@ Operand: TypeAlias = (
     | Indexed
     | Sink
     | Component
+    | Selected
     | Arguments
     | Compound
 )

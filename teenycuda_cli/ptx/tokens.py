@@ -7,8 +7,10 @@ import re
 from teenycuda_cli.errors import PtxSyntaxError
 from teenycuda_cli.ptx.source import Source
 
-# Between tokens: blanks, comments (neither nests nor continues a line), and `#` lines of a preprocessor.
-BLANK = r"(?:[ \t\r\n]++|//[^\n]*+|/\*(?s:.*?)\*/|(?<![^\n])[ \t]*+\#[^\n]*+)*+"
+# Between tokens: blanks, comments (they neither nest nor continue a line), and the `# 1 "f"` of cpp.
+BLANK = (
+    r"(?:[ \t\r\n]++|//[^\n]*+|/\*(?s:.*?)\*/|\#[ \t]*+(?:line[ \t]++)?+[0-9]++[ \t]++\"[^\"\n]*+\"[^\n]*+)*+"
+)
 WORD = r"(?:[A-Za-z][A-Za-z0-9_$]*+|[_$%][A-Za-z0-9_$]++)"
 DOT = r"\.[A-Za-z0-9_$]++(?:::[A-Za-z0-9_$]++)*+"
 
