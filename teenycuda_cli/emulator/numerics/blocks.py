@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from teenycuda_cli.emulator.numerics.types import dtype
+
 LANES = 16384
 
 
@@ -34,6 +36,11 @@ def blockwise(function: Callable[..., Any], result: Any, lanes: int = LANES) -> 
         return target
 
     return evaluate
+
+
+def blocked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """`blockwise` for a function that gives a PTX type."""
+    return blockwise(function, dtype(name))
 
 
 def shape_of(sources: tuple[Any, ...], out: Any) -> tuple[int, ...]:

@@ -79,7 +79,12 @@ def fma32(a: Any, b: Any, c: Any, out: Any = None) -> Any:
         result = lines[piece]
         size = result.size
         if size != room:
-            total, masked, doubtful, magnitude = total[:size], masked[:size], doubtful[:size], magnitude[:size]
+            total, masked, doubtful, magnitude = (
+                total[:size],
+                masked[:size],
+                doubtful[:size],
+                magnitude[:size],
+            )
         np.multiply(parts[0], parts[1], out=total, dtype=np.float64)
         np.add(total, parts[2], out=total)
         np.copyto(result, total, casting="same_kind")

@@ -52,4 +52,40 @@ def f32_of_int(value: int) -> float:
     return f32(float(value))
 
 
-NAMESPACE: dict[str, Any] = {function.__name__: function for function in (s8, s16, s32, s64, f32, f32_of_int)}
+def clamp32(value: int) -> int:
+    """Clamped to the range of s32."""
+    return max(-0x80000000, min(value, 0x7FFFFFFF))
+
+
+def div_u(a: int, b: int, width: int) -> int:
+    """Unsigned quotient, all ones for b = 0."""
+    return a // b if b else (1 << width) - 1
+
+
+def div_s(a: int, b: int, width: int) -> int:
+    """Signed quotient toward zero, −1 for b = 0, wrapping."""
+    if b == 0:
+        return -1
+    whole = abs(a) // abs(b)
+    if (a < 0) != (b < 0):
+        return -whole
+    return whole if whole >> (width - 1) == 0 else -whole
+
+
+def rem_u(a: int, b: int, width: int) -> int:
+    """Unsigned remainder, all ones for b = 0."""
+    return a % b if b else (1 << width) - 1
+
+
+def rem_s(a: int, b: int, width: int) -> int:
+    """Signed remainder with the sign of a, −1 for b = 0."""
+    if b == 0:
+        return -1
+    rest = abs(a) % abs(b)
+    return -rest if a < 0 else rest
+
+
+NAMESPACE: dict[str, Any] = {
+    function.__name__: function
+    for function in (s8, s16, s32, s64, f32, f32_of_int, clamp32, div_u, div_s, rem_u, rem_s)
+}

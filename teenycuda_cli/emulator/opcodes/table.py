@@ -10,7 +10,8 @@ the alternatives of a name, otherwise it stands for itself. Operands are `a`
 (a register or constant), `{!}c` (may be negated), `p|q`, `{a, b}` (a vector)
 and `[a]` (an address); `{, c}` may be missing. Each operand has the type
 `m["type"]` unless `types` says otherwise: `types="d:u32 c:wide"` names a PTX
-type, a slot (`dtype`), or `wide` (twice the width of `type`).
+type, a slot (`dtype`), `wide` or `half` (twice or half the width of `type`), or
+`bits` (`b` and its width).
 
 A value row returns its `Value` for one choice of modifiers, an effect row
 (`effect=True`) is kept as `form.build` for the engine, which calls it as it
@@ -217,6 +218,8 @@ def _type_of(name: str, form: Form, bound: Mapping[str, str]) -> str:
         return _WIDE[base]
     if named == "half":
         return _HALF[base]
+    if named == "bits":
+        return f"b{base[1:]}"
     if named == "type":
         return base
     return bound[named] if named in bound else named
