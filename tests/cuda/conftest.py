@@ -1,4 +1,4 @@
-"""A driver that does nothing, for machines without a GPU: how the program takes its answers is tested anywhere."""
+"""A driver that does nothing, for machines without a GPU: how its answers are taken is tested anywhere."""
 
 from __future__ import annotations
 

@@ -38,7 +38,10 @@ static int answer(const char *call) {
     }
 #define DONE return 0
 
-CALL(cuInit, unsigned flags) { ANSWER DONE; }
+CALL(cuInit, unsigned flags) {
+    answer(getenv("CUDA_CACHE_DISABLE") ? "cache_off" : "cache_on");
+    ANSWER DONE;
+}
 CALL(cuDriverGetVersion, int *version) { *version = number("FAKE_VERSION", 13000); DONE; }
 CALL(cuDeviceGetCount, int *count) { ANSWER *count = number("FAKE_COUNT", 1); DONE; }
 CALL(cuDeviceGet, int *device, int ordinal) { *device = ordinal; DONE; }

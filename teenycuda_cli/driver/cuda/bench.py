@@ -54,11 +54,13 @@ class Bench:
     def __enter__(self) -> Self:
         """Load the kernels of bench.ptx and make the events."""
         text = Path(__file__).with_name("bench.ptx").read_bytes()
-        module, _ = load_module(text + b"\0", JitOptions())
-        self._defer("the module of bench.ptx", driver.cuModuleUnload, module)
-        self._evict = check(driver.cuModuleGetFunction, module, b"evict")
-        self._pause = check(driver.cuModuleGetFunction, module, b"pause")
-        self._events = [(self._event(), self._event()) for _ in range(LONGEST_BATCH)]
+        with self._stack:  # gives back what there is if one of these fails
+            module, _ = load_module(text + b"\0", JitOptions())
+            self._defer("the module of bench.ptx", driver.cuModuleUnload, module)
+            self._evict = check(driver.cuModuleGetFunction, module, b"evict")
+            self._pause = check(driver.cuModuleGetFunction, module, b"pause")
+            self._events = [(self._event(), self._event()) for _ in range(LONGEST_BATCH)]
+            self._stack = self._stack.pop_all()
         return self
 
     def __exit__(

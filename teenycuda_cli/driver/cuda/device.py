@@ -31,8 +31,13 @@ def open_cuda(start: DriverStart, notice: Notice | None = None) -> CudaDevice:
     `notice` is told of what could not be given back at the end.
     """
     context = driver.CUcontext(start.wait())
-    check(driver.cuCtxSetCurrent, context)
-    return CudaDevice(start.ordinal, context, start.version, notice)
+    handle = check(driver.cuDeviceGet, start.ordinal)
+    try:
+        check(driver.cuCtxSetCurrent, context)
+        return CudaDevice(start, handle, context, notice)
+    except DriverError:
+        driver.cuDevicePrimaryCtxRelease(handle)
+        raise
 
 
 class CudaDevice:
@@ -45,14 +50,14 @@ class CudaDevice:
 
     kind = "cuda"
 
-    def __init__(self, ordinal: int, context: Any, version: int, notice: Notice | None) -> None:
-        """`version` is the CUDA version that the driver supports, as in 13000."""
-        self._handle = check(driver.cuDeviceGet, ordinal)
-        self._ordinal = ordinal
+    def __init__(self, start: DriverStart, handle: Any, context: Any, notice: Notice | None) -> None:
+        """Take over the context; `version` is the CUDA version that the driver supports, as in 13000."""
+        self._handle = handle
+        self._ordinal = start.ordinal
         self._notice = notice
         self._allocations: dict[int, Allocation] = {}
         self.context = context
-        self.version = version
+        self.version = start.version
         self.stream = check(driver.cuStreamCreate, int(driver.CUstream_flags.CU_STREAM_DEFAULT))
         self.faulted = False
         self.abandoned = False

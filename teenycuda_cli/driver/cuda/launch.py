@@ -42,16 +42,21 @@ class CudaFunction:
         Raises LaunchError for a fault, TimeoutExpired with the kernel still
         running: then the device is abandoned, and the process must be ended.
         """
-        with self._blamed(config), self._enqueuer(config) as enqueue, timed_events(self._device) as events:
-            stream = self._device.stream
+        stream = self._device.stream
+        with (
+            self._blamed(config),
+            timed_event(self._device) as start,
+            timed_event(self._device) as end,
+            self._enqueuer(config) as enqueue,
+        ):
             with captured_output(self._prints) as printed:
-                check(driver.cuEventRecord, events[0], stream)
+                check(driver.cuEventRecord, start, stream)
                 enqueue()
-                check(driver.cuEventRecord, events[1], stream)
-                self.wait(events[1], timeout, config)
+                check(driver.cuEventRecord, end, stream)
+                self.wait(end, timeout, config)
                 if self._prints:
                     check(driver.cuStreamSynchronize, stream)  # hands out what was printed; polling does not
-            milliseconds = check(driver.cuEventElapsedTime, *events)
+            milliseconds = check(driver.cuEventElapsedTime, start, end)
         return LaunchOutcome(printf=printed.text, kernel_ms=milliseconds)
 
     def bench(
@@ -154,14 +159,13 @@ class CudaFunction:
 
 
 @contextmanager
-def timed_events(device: CudaDevice) -> Iterator[tuple[Any, Any]]:
-    """Two events that carry the time."""
-    events = [check(driver.cuEventCreate, int(driver.CUevent_flags.CU_EVENT_DEFAULT)) for _ in range(2)]
+def timed_event(device: CudaDevice) -> Iterator[Any]:
+    """An event that carries the time."""
+    event = check(driver.cuEventCreate, int(driver.CUevent_flags.CU_EVENT_DEFAULT))
     try:
-        yield events[0], events[1]
+        yield event
     finally:
-        for event in events:
-            device.give_back("an event", driver.cuEventDestroy, event)
+        device.give_back("an event", driver.cuEventDestroy, event)
 
 
 def describe(config: LaunchConfig) -> str:

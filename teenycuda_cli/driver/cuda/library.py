@@ -64,7 +64,9 @@ class DriverStart:
         self._failure: DeviceNotFound | None = None
         if not cache:
             os.environ["CUDA_CACHE_DISABLE"] = "1"  # read by libcuda once, when it is initialised
-        self._thread = threading.Thread(target=self._run, name="cuda-start", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="cuda-start"
+        )  # no daemon: libcuda cannot be left half-way
         self._thread.start()
 
     def wait(self) -> int:

@@ -37,6 +37,9 @@ def occupancy_of(device: CudaDevice, function: CudaFunction, shape: Shape) -> Oc
         shared_bytes=shape.shared_bytes,
         params=(),
     )
+    shared = shape.shared_bytes + function.info.static_shared
+    if shared > device.limits.shared_mem_per_block_optin:
+        return Occupancy(shape.threads, shared, 0, 0.0)
     function.opt_in(config)
     blocks = check(
         driver.cuOccupancyMaxActiveBlocksPerMultiprocessor,
@@ -52,7 +55,7 @@ def occupancy_of(device: CudaDevice, function: CudaFunction, shape: Shape) -> Oc
     most = (device.properties.max_threads_per_multi_processor or WARP) // WARP
     return Occupancy(
         threads=shape.threads,
-        shared_bytes=shape.shared_bytes + function.info.static_shared,
+        shared_bytes=shared,
         blocks_per_sm=int(blocks),
         percent=100.0 * blocks * warps / most,
         active_clusters=clusters,

@@ -1,0 +1,173 @@
+"""What is said where a GPU is not there, cannot be used, or fails: on a driver that does nothing."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cuda.conftest import Run
+from tests.cuda.kernels import STORE
+
+LAUNCH = ("--grid", "2", "--block", "32", "--arg", "p=ptr:4xi32=zeros")
+GIVEN_BACK = {
+    "cuMemAlloc_v2": "cuMemFree_v2",
+    "cuModuleLoadDataEx": "cuModuleUnload",
+    "cuEventCreate": "cuEventDestroy_v2",
+    "cuStreamCreate": "cuStreamDestroy_v2",
+    "cuDevicePrimaryCtxRetain": "cuDevicePrimaryCtxRelease_v2",
+    "cuGraphInstantiateWithFlags": "cuGraphExecDestroy",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    """A file with a kernel that stores 7; on the driver that does nothing it does nothing."""
+    path = tmp_path / "store.ptx"
+    path.write_text(STORE)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ({"cuInit": 100}, "sees no GPU"),
+        ({"COUNT": 0}, "sees no GPU"),
+        ({"cuInit": 999}, "CUDA_ERROR_UNKNOWN: said the fake driver"),
+        ({"cuInit": 34}, "stub"),
+        ({"VERSION": 11040}, "supports CUDA 11.4, and 12.4 or newer is needed"),
+        ({"cuDevicePrimaryCtxRetain": 46}, "exclusive use"),
+    ],
+)
+def test_missing_gpu_is_one_line(run_faked: Run, store: str, answers: dict[str, int], words: str) -> None:
+    """A GPU asked for by name that cannot be used ends the program with 77 and says why in one line."""
+    result = run_faked("launch", store, *LAUNCH, "--device", "cuda", **answers)
+    assert result.returncode == 77
+    assert words in result.stderr.splitlines()[0]
+    assert "Traceback" not in result.stderr
+
+
+def test_gpu_number_past_the_last(run_faked: Run, store: str) -> None:
+    """The number of a GPU that is not there is answered with those that are."""
+    result = run_faked("launch", store, *LAUNCH, "--device", "cuda:2", COUNT=2)
+    assert result.returncode == 77
+    assert "no GPU 2: the driver sees cuda:0 to cuda:1" in result.stderr
+
+
+def test_unknown_device_name(run_faked: Run, store: str) -> None:
+    """A device name that is none is bad usage."""
+    result = run_faked("launch", store, *LAUNCH, "--device", "gpu")
+    assert result.returncode == 2
+    assert "auto, cuda, cuda:N" in result.stderr
+
+
+def test_auto_falls_back(run_faked: Run, store: str) -> None:
+    """Without a GPU, `auto` runs on the emulator and says so in one line on standard error."""
+    result = run_faked("launch", store, *LAUNCH, "--json", "--expect", "p=7,0,0,0", cuInit=100)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["device"]["kind"] == "cpu"
+    assert len([line for line in result.stderr.splitlines() if "no GPU" in line]) == 1
+
+
+def test_devices_lists_the_emulator_alone(run_faked: Run) -> None:
+    """Without a GPU, `devices` lists the emulator and says on standard error why there is no more."""
+    result = run_faked("devices", "--json", cuInit=100)
+    assert result.returncode == 0
+    assert [device["id"] for device in json.loads(result.stdout)["devices"]] == [None]
+    assert "sees no GPU" in result.stderr
+
+
+def test_devices_lists_every_gpu(run_faked: Run) -> None:
+    """`devices` tells the properties of each GPU, without making a context on any."""
+    result = run_faked("devices", "--json", COUNT=2, cuDevicePrimaryCtxRetain=46)
+    gpus = json.loads(result.stdout)["devices"][1:]
+    assert [gpu["id"] for gpu in gpus] == [0, 1]
+    assert gpus[0]["name"] == "Fake GPU"
+    assert gpus[0]["max_grid_size"] == [2147483647, 65535, 65535]
+    assert gpus[0]["shared_mem_per_block_optin"] == 232448
+    assert gpus[0]["driver_version"] == "13.0"
+
+
+def test_fault_names_call_error_kernel_and_shape(run_faked: Run, store: str) -> None:
+    """A fault is told as the first call that failed, with the error, the kernel, grid, block and a way on."""
+    result = run_faked("launch", store, *LAUNCH, "--device", "cuda", cuEventQuery=700)
+    assert result.returncode == 4
+    for words in ("cuEventQuery", "CUDA_ERROR_ILLEGAL_ADDRESS", "grid 2", "block 32", " k", "--device cpu"):
+        assert words in result.stderr
+    assert "could not be given back" not in result.stderr
+
+
+def test_timeout_ends_the_process(run_faked: Run, store: str) -> None:
+    """A kernel that never ends ends the program with 6 when `--timeout` has passed."""
+    result = run_faked("launch", store, *LAUNCH, "--device", "cuda", "--timeout", "0.2", cuEventQuery=600)
+    assert result.returncode == 6
+    assert "0.2 s" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "cuStreamCreate",
+        "cuMemAlloc_v2",
+        "cuMemcpyHtoD_v2",
+        "cuMemsetD8Async",
+        "cuModuleLoadDataEx",
+        "cuModuleGetFunction",
+        "cuEventCreate",
+        "cuEventRecord",
+        "cuLaunchKernelEx",
+        "cuMemcpyDtoH_v2",
+        "cuStreamBeginCapture_v2",
+        "cuGraphLaunch",
+    ],
+)
+def test_everything_is_given_back(run_faked: Run, store: str, tmp_path: Path, call: str) -> None:
+    """Wherever a launch fails, what was taken before is given back: memory, module, events, context."""
+    log = tmp_path / "calls"
+    graph = ["--graph"] if "Graph" in call or "Capture" in call else []
+    answers = {call: 999, "LOG": str(log)}
+    result = run_faked("launch", store, *LAUNCH, "--device", "cuda", *graph, **answers)
+    assert result.returncode in {3, 4}, result.stderr
+    assert "CUDA_ERROR_UNKNOWN" in result.stderr
+    calls = Counter(log.read_text().split())
+    for take, give in GIVEN_BACK.items():
+        taken = calls[take] - (take == call)
+        assert calls[give] == taken, f"{take}: {taken}, {give}: {calls[give]}"
+
+
+def test_failed_unload_is_told(run_faked: Run, store: str) -> None:
+    """A module that cannot be unloaded is a warning, not a failure."""
+    result = run_faked("launch", store, *LAUNCH, "--device", "cuda", cuModuleUnload=999)
+    assert result.returncode == 0, result.stderr
+    assert "could not be given back" in result.stderr
+
+
+@pytest.mark.parametrize(("length", "truncated"), [(70_000, False), (2_000_000, True)])
+def test_long_log_is_whole_or_said_to_be_cut(
+    run_faked: Run, store: str, length: int, truncated: bool
+) -> None:
+    """A log beyond the first buffer comes whole, and one beyond the largest says that it is cut."""
+    result = run_faked("load", store, "--device", "cuda", "--json", LOG_BYTES=length)
+    log = json.loads(result.stdout)["log"]
+    assert log["truncated"] is truncated
+    assert len(log["info"]) == min(length, 1024 * 1024 - 1)
+
+
+@pytest.mark.parametrize(("options", "cache"), [((), "cache_off"), (("--cache",), "cache_on")])
+def test_load_assembles_anew(
+    run_faked: Run, store: str, tmp_path: Path, options: tuple[str, ...], cache: str
+) -> None:
+    """The driver's cache, which keeps no log, is off in a load unless `--cache` asks for it."""
+    log = tmp_path / "calls"
+    result = run_faked("load", store, "--device", "cuda", "--json", *options, LOG=str(log))
+    assert json.loads(result.stdout)["assembler"] == "driver"
+    assert cache in log.read_text().split()
+
+
+def test_launch_uses_the_cache(run_faked: Run, store: str, tmp_path: Path) -> None:
+    """A launch takes what the driver has assembled before."""
+    log = tmp_path / "calls"
+    run_faked("launch", store, *LAUNCH, "--device", "cuda", LOG=str(log))
+    assert "cache_on" in log.read_text().split()
