@@ -176,7 +176,7 @@ def _variable(
     initializer: Initializer | None,
     at: int,
 ) -> Variable:
-    element = SIZES[declared.type] * declared.vector
+    element = SIZES.get(declared.type, 1) * declared.vector  # a predicate register counts as a byte
     elements = product(shape)
     return Variable(
         name=name,
@@ -205,10 +205,10 @@ def _family(cursor: Cursor) -> int:
     return count
 
 
-def _shape(cursor: Cursor) -> tuple[int | None, ...]:
+def _shape(cursor: Cursor, most: int = 1 << 30) -> tuple[int | None, ...]:
     """`[4][2]`; an empty or zero first extent is open."""
     shape: list[int | None] = []
-    while cursor.kind == "op" and cursor.value == "[":
+    while cursor.kind == "op" and cursor.value == "[" and len(shape) < most:
         cursor.advance()
         if cursor.value == "]" and not shape:
             shape.append(None)
@@ -265,7 +265,7 @@ def _parameter(cursor: Cursor, of_entry: bool, prototype: bool) -> Variable:
     at = cursor.at
     unnamed = prototype and cursor.kind == "op" and cursor.accept("_")
     name = "_" if unnamed else cursor.name("the parameter's name")
-    shape = _shape(cursor)
+    shape = _shape(cursor, most=1)
     if declared.pointer and not of_entry:
         raise cursor.error("`.ptr` is for parameters of entries", at=type_at)
     if declared.space == "param" and (declared.type == "f16x2" or (declared.vector > 1 and not shape)):

@@ -71,13 +71,17 @@ class OperandReader:
     def call_operands(self, cursor: Cursor) -> tuple[Operand, ...]:
         """The operands of `call`: `(returns), target, (arguments), prototype`."""
         found: list[Operand] = []
-        while True:
+        if cursor.kind == "op" and cursor.value == "(":
+            found.append(self._arguments(cursor))
+            cursor.expect(",")
+        found.append(self.name(cursor.name("a function or a register")))
+        if cursor.kind == "op" and cursor.accept(","):
             if cursor.kind == "op" and cursor.value == "(":
                 found.append(self._arguments(cursor))
-            else:
-                found.append(self.name(cursor.name("a function, a register or `(`")))
-            if not (cursor.kind == "op" and cursor.accept(",")):
-                return tuple(found)
+                if not (cursor.kind == "op" and cursor.accept(",")):
+                    return tuple(found)
+            found.append(self.name(cursor.name("a prototype or a table of targets")))
+        return tuple(found)
 
     def _arguments(self, cursor: Cursor) -> Arguments:
         cursor.advance()
@@ -118,7 +122,7 @@ class OperandReader:
                 return Sink()
             if value in ("!", "-") and self._names_follow(cursor):
                 cursor.advance()
-                operand = self._register(cursor)
+                operand = self._signed(cursor)
                 return Negated(operand) if value == "!" else Minus(operand)
         if starts_constant(cursor):
             return parse_constant(cursor)
@@ -142,6 +146,12 @@ class OperandReader:
         if cursor.accept("+"):
             return Address(base, parse_integer(cursor, "an offset"))
         return self._element(cursor, base)
+
+    def _signed(self, cursor: Cursor) -> Operand:
+        """What may follow a sign: a register, or a part of one."""
+        text = cursor.value
+        cursor.advance()
+        return self._component(cursor, text) if cursor.kind == "dot" else self.name(text)
 
     def _component(self, cursor: Cursor, text: str) -> Operand:
         selector = cursor.value
@@ -169,34 +179,41 @@ class OperandReader:
         cursor.expect("]")
         return Address(base, offset)
 
-    def _address(self, cursor: Cursor) -> Operand:
-        """`[base+offset]`, or several parts with commas between."""
+    def _address(self, cursor: Cursor) -> Address | Compound:
+        """`[base+offset]`, `[number]`, or several parts with commas between."""
         cursor.advance()
-        parts = [self._address_part(cursor)]
+        if cursor.kind == "word" and cursor.value != "WARP_SZ":
+            address = self._based_address(cursor)
+        else:
+            address = Address(None, parse_integer(cursor, "an address"))
+        if address.base and cursor.kind == "op" and cursor.value == ",":
+            return self._compound(cursor, address)
+        self._close_bracket(cursor)
+        return address
+
+    def _compound(self, cursor: Cursor, first: Address) -> Compound:
+        parts: list[Operand] = [first if first.offset or first.base is None else first.base]
         while cursor.kind == "op" and cursor.accept(","):
-            parts.append(self._address_part(cursor))
+            if cursor.kind == "op" and cursor.value == "{":
+                parts.append(self._vector(cursor))
+            else:
+                parts.append(self.name(cursor.name("a register or a vector")))
+        self._close_bracket(cursor)
+        return Compound(tuple(parts))
+
+    def _based_address(self, cursor: Cursor) -> Address:
+        base = self.name(cursor.value)
+        cursor.advance()
+        if cursor.kind == "op" and cursor.accept("+"):
+            return Address(base, parse_integer(cursor, "an offset"))
+        return Address(base, 0)
+
+    @staticmethod
+    def _close_bracket(cursor: Cursor) -> None:
         if not (cursor.kind == "op" and cursor.value == "]"):
             hint = "a negative offset is written [r+-4]" if cursor.value == "-" else None
             raise cursor.unexpected("`]`", hint=hint)
         cursor.advance()
-        if len(parts) > 1:
-            return Compound(
-                tuple(p.base if isinstance(p, Address) and p.base and not p.offset else p for p in parts)
-            )
-        if not isinstance(parts[0], Address):
-            return Compound(tuple(parts))
-        return parts[0]
-
-    def _address_part(self, cursor: Cursor) -> Operand:
-        if cursor.kind == "op" and cursor.value == "{":
-            return self._vector(cursor)
-        if cursor.kind == "word" and cursor.value != "WARP_SZ":
-            base = self.name(cursor.value)
-            cursor.advance()
-            if cursor.kind == "op" and cursor.accept("+"):
-                return Address(base, parse_integer(cursor, "an offset"))
-            return Address(base, 0)
-        return Address(None, parse_integer(cursor, "an address"))
 
     def _vector(self, cursor: Cursor) -> Vector:
         cursor.advance()

@@ -36,20 +36,21 @@ def _data(cursor: Cursor, version: tuple[int, int]) -> None:
         elif cursor.kind == "int":
             cursor.advance()
         elif cursor.kind in ("word", "dot"):
-            _symbol(cursor)
+            if _symbol(cursor):
+                return
         else:
             raise cursor.unexpected("a number, a label or a section")
         if not (cursor.kind == "op" and cursor.accept(",")):
             return
 
 
-def _symbol(cursor: Cursor) -> None:
-    """`label`, `label+4`, `label-label` or `.section+4`."""
+def _symbol(cursor: Cursor) -> bool:
+    """`label`, `label+4`, `.section+4` or `label-label`; True for the last, which no comma may follow."""
     of_section = cursor.kind == "dot"
     cursor.advance()
-    if cursor.kind != "op":
-        return
-    if cursor.accept("+"):
+    if cursor.kind == "op" and cursor.accept("+"):
         cursor.take("int", "a number")
-    elif not of_section and cursor.accept("-"):
+    elif cursor.kind == "op" and not of_section and cursor.accept("-"):
         cursor.take("word", "a label")
+        return True
+    return False
