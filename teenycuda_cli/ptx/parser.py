@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import replace
+from itertools import pairwise
 
 from teenycuda_cli.ptx.body import BodyParser, element_size, parse_pragma
 from teenycuda_cli.ptx.declarations import (
@@ -24,7 +25,8 @@ from teenycuda_cli.ptx.targets import FIRST_WITH_CLUSTERS, architecture_number, 
 from teenycuda_cli.ptx.tokens import Cursor, closing_brace
 
 _NOT_ASCII = re.compile(r"[^\x01-\x7f]")
-_METADATA = re.compile(r"//[ \t]*((?:meta:|TRITON_)[^\n]*)")
+_METADATA_MARKS = ("meta:", "TRITON_")
+_METADATA = re.compile(r'//[ \t]*+((?:meta:|TRITON_)[^\n]*+)|//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+"')
 _LOC = re.compile(r'//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+"|(\.loc)(?![A-Za-z0-9_$:])')
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)\Z")
 
@@ -86,6 +88,7 @@ class _ModuleParser:
         self.aliases: list[tuple[str, str]] = []
         self.pragmas: list[str] = []
         self.loc_count = 0
+        self.spans: list[tuple[int, int]] = []  # of bodies and sections
         self.stray_labels: list[Label] = []
         self.elements: dict[str, int] = {}
         self.body_parser = BodyParser(source, self.elements)
@@ -289,6 +292,7 @@ class _ModuleParser:
             statements, end = self.body_parser.parse(begin, function.returns + function.params)
         else:
             end = closing_brace(self.source, begin) + 1
+        self.spans.append((begin, end))
         self._count_locs(begin, end)
         cursor.jump(end)
         return replace(function, body=statements, body_span=(begin, end - 1))
@@ -352,6 +356,7 @@ class _ModuleParser:
         if self.bodies is True:
             check_section(cursor, end - 1, self.version)
         cursor.jump(end)
+        self.spans.append((at, end))
         self.sections.append(Section(name, at, end))
 
     def _dwarf_line(self) -> None:
@@ -382,11 +387,20 @@ class _ModuleParser:
         self.aliases.append((names[0], names[1]))
 
     def _metadata_comments(self) -> tuple[tuple[int, str], ...]:
-        """Comments that carry metadata, with the offset of their `//`."""
+        """Comments that carry metadata, with the offset of their `//`.
+
+        Only stretches that mention any are looked through, each from its
+        start, so that neither a string nor a block comment is taken for one.
+        """
         text = self.source.text
-        if "meta:" not in text and "TRITON_" not in text:
-            return ()
-        return tuple((match.start(), match[1].rstrip("\r")) for match in _METADATA.finditer(text))
+        found: list[tuple[int, str]] = []
+        edges = [0, *(edge for span in self.spans for edge in span), len(text)]
+        for begin, end in pairwise(edges):
+            if any(text.find(mark, begin, end) >= 0 for mark in _METADATA_MARKS):
+                for match in _METADATA.finditer(text, begin, end):
+                    if match[1] is not None:
+                        found.append((match.start(), match[1].rstrip("\r")))
+        return tuple(found)
 
 
 def _types(variables: tuple[Variable, ...]) -> list[tuple[str, int, int | None]]:

@@ -1,0 +1,276 @@
+"""What a kernel needs at its launch, as the file and its company tell it.
+
+Each value comes with its source, in this order of trust: a JSON file that the
+user named (`sidecar`), the file's own `// meta:key=value` block (`meta`), the
+JSON file that Triton leaves beside its PTX (`sidecar`), older comments
+(`legacy`), the entry's `.reqntid` (`reqntid`) and name (`entry`), `default`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from teenycuda_cli.ptx.syntax import Function, Module
+
+WARP_SIZE = 32
+DEFAULT_NAME = "entry_point"
+DEFAULTS: dict[str, int] = {
+    "num_warps": 4,
+    "num_ctas": 1,
+    "shared": 0,
+    "tmem_size": 0,
+    "global_scratch_size": 0,
+    "global_scratch_align": 1,
+    "profile_scratch_size": 0,
+    "profile_scratch_align": 1,
+}
+KEYS = ("name", *DEFAULTS)
+_AT_LEAST_ONE = ("num_warps", "num_ctas", "global_scratch_align", "profile_scratch_align")
+_LARGEST = (1 << 63) - 1
+_LEGACY = {
+    "TRITON_SHARED_MEM_BYTES": "shared",
+    "TRITON_GLOBAL_SCRATCH_BYTES_PER_CTA": "global_scratch_size",
+    "TRITON_GLOBAL_SCRATCH_ALIGN": "global_scratch_align",
+}
+_LEGACY_LINE = re.compile(r"(TRITON_[A-Z_]+):\s*(.*?)\s*\Z")
+_META_LINE = re.compile(r"meta:\s*([^=\s]+)\s*=\s*(.*?)\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value and where it came from."""
+
+    value: int | str
+    source: str
+
+    @property
+    def number(self) -> int:
+        """The value of a key that holds a number."""
+        assert isinstance(self.value, int)
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """A JSON file with metadata; `named` if the user gave it, else it was found beside the PTX."""
+
+    path: str
+    values: Mapping[str, object]
+    named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """A kernel's metadata; sizes in bytes. `given` are the keys that the file or a sidecar states."""
+
+    name: Setting
+    num_warps: Setting
+    num_ctas: Setting
+    shared: Setting
+    tmem_size: Setting
+    global_scratch_size: Setting
+    global_scratch_align: Setting
+    profile_scratch_size: Setting
+    profile_scratch_align: Setting
+    threads_per_block: int | None  # None where nothing tells
+    cluster_dims: tuple[int, ...] | None = None
+    launch_pdl: bool = False
+    launch_cooperative_grid: bool = False
+    given: frozenset[str] = frozenset()
+    warnings: tuple[str, ...] = ()
+
+    def setting(self, key: str) -> Setting:
+        """The setting of one of `KEYS`."""
+        setting: Setting = getattr(self, key)
+        return setting
+
+
+def read_metadata(module: Module, entry: Function | None, sidecars: Iterable[Sidecar] = ()) -> Metadata:
+    """The metadata of an entry; of None (a file with no entry), the defaults and what the file says."""
+    return _Reading(module, entry, tuple(sidecars)).run()
+
+
+def default_metadata(name: str, threads_per_block: int | None = None) -> Metadata:
+    """The metadata of a kernel that nothing is known of, such as a cubin's."""
+    return _metadata({"name": Setting(name, "entry")}, threads_per_block)
+
+
+def _metadata(settings: Mapping[str, Setting], threads_per_block: int | None) -> Metadata:
+    def number(key: str) -> Setting:
+        return settings.get(key) or Setting(DEFAULTS[key], "default")
+
+    return Metadata(
+        name=settings.get("name") or Setting(DEFAULT_NAME, "default"),
+        num_warps=number("num_warps"),
+        num_ctas=number("num_ctas"),
+        shared=number("shared"),
+        tmem_size=number("tmem_size"),
+        global_scratch_size=number("global_scratch_size"),
+        global_scratch_align=number("global_scratch_align"),
+        profile_scratch_size=number("profile_scratch_size"),
+        profile_scratch_align=number("profile_scratch_align"),
+        threads_per_block=threads_per_block,
+    )
+
+
+def blocks(module: Module) -> tuple[dict[str, str], ...]:
+    """The `// meta:` blocks of a file, in order, as written; a block begins anew at each `name`."""
+    found: list[dict[str, str]] = []
+    for _, text in module.comments:
+        match = _META_LINE.match(text)
+        if match is None:
+            continue
+        key, value = match.groups()
+        if not found or (key == "name" and "name" in found[-1]):
+            found.append({})
+        found[-1].setdefault(key, value)
+    return tuple(found)
+
+
+class _Reading:
+    """One entry's metadata in the making."""
+
+    def __init__(self, module: Module, entry: Function | None, sidecars: tuple[Sidecar, ...]) -> None:
+        self.module = module
+        self.entry = entry
+        self.sidecars = sidecars
+        self.warnings: list[str] = []
+        self.settings: dict[str, Setting] = {}
+        self.extras: dict[str, object] = {}
+
+    def run(self) -> Metadata:
+        for sidecar in self.sidecars:
+            if sidecar.named:
+                self._take_sidecar(sidecar)
+        self._take_block()
+        for sidecar in self.sidecars:
+            if not sidecar.named:
+                self._take_sidecar(sidecar)
+        given = frozenset(self.settings)
+        self._take_legacy()
+        self._take_entry()
+        return replace(
+            _metadata(self.settings, self._threads()),
+            cluster_dims=self._cluster(),
+            launch_pdl=self.extras.get("launch_pdl") is True,
+            launch_cooperative_grid=self.extras.get("launch_cooperative_grid") is True,
+            given=given,
+            warnings=tuple(self.warnings),
+        )
+
+    def _take_sidecar(self, sidecar: Sidecar) -> None:
+        name = sidecar.values.get("name")
+        if isinstance(name, str) and not self._is_ours(name, f"{sidecar.path} is"):
+            return
+        for key in KEYS:
+            if sidecar.values.get(key) is not None:
+                self._set(key, sidecar.values[key], "sidecar", sidecar.path)
+        for key in ("cluster_dims", "launch_pdl", "launch_cooperative_grid"):
+            self.extras.setdefault(key, sidecar.values.get(key))
+
+    def _take_block(self) -> None:
+        for index, block in enumerate(blocks(self.module)):
+            name = block.get("name")
+            if name is None:
+                ours = index == 0 and self.entry in self.module.entries[:1]
+            else:
+                ours = self._is_ours(name, "the `// meta:` block is")
+            if ours or self.entry is None:
+                for key in KEYS:
+                    if key in block:
+                        self._set(key, block[key], "meta", "`// meta:`")
+
+    def _is_ours(self, name: str, whose: str) -> bool:
+        """Whether metadata with a name is this entry's; in a file of one entry it is, whatever its name."""
+        if self.entry is None or name == self.entry.name:
+            return True
+        entries = [entry.name for entry in self.module.entries]
+        if name in entries:
+            return False
+        if len(entries) == 1:
+            self.warnings.append(f"{whose} for `{name}`, while the file's only entry is `{self.entry.name}`")
+            return True
+        if self.entry is self.module.entries[0]:
+            self.warnings.append(f"{whose} for `{name}`, which the file does not hold; ignored")
+        return False
+
+    def _set(self, key: str, value: object, source: str, where: str) -> None:
+        if key in self.settings:
+            return
+        if key == "name":
+            self.settings[key] = Setting(str(value), source)
+            return
+        number = _number(value, 1 if key in _AT_LEAST_ONE else 0)
+        if number is None:
+            default = DEFAULTS[key]
+            self.warnings.append(
+                f"{where}: {key} is `{value}`, no number it can have; taking the default {default}"
+            )
+            return
+        self.settings[key] = Setting(number, source)
+
+    def _take_legacy(self) -> None:
+        """The older comments count where a key still has its default."""
+        for _, text in self.module.comments:
+            match = _LEGACY_LINE.match(text)
+            key = _LEGACY.get(match[1]) if match else None
+            if match is None or key is None:
+                continue
+            current = self.settings.get(key)
+            if current is not None and current.value != DEFAULTS[key]:
+                continue
+            number = _number(match[2], 0)
+            if number is None:
+                self.warnings.append(
+                    f"`{match[1]}` is `{match[2]}`, no number; taking the default {DEFAULTS[key]}"
+                )
+                continue
+            self.settings[key] = Setting(max(number, 1) if key in _AT_LEAST_ONE else number, "legacy")
+
+    def _take_entry(self) -> None:
+        if self.entry is None:
+            return
+        self.settings.setdefault("name", Setting(self.entry.name, "entry"))
+        threads = exact_threads(self.entry)
+        if threads is not None:
+            warps = -(-threads // WARP_SIZE)
+            given = self.settings.setdefault("num_warps", Setting(warps, "reqntid"))
+            if given.value != warps:
+                self.warnings.append(
+                    f"num_warps is {given.value}, while .reqntid asks for {threads} threads; .reqntid counts"
+                )
+
+    def _threads(self) -> int | None:
+        """Threads a block: `.reqntid` exactly, else the warps that metadata states."""
+        threads = exact_threads(self.entry) if self.entry else None
+        warps = self.settings.get("num_warps")
+        if threads is None and warps and warps.source in ("meta", "sidecar"):
+            threads = warps.number * WARP_SIZE
+        return threads
+
+    def _cluster(self) -> tuple[int, ...] | None:
+        value = self.extras.get("cluster_dims")
+        if isinstance(value, list | tuple) and 1 <= len(value) <= 3 and all(_number(n, 1) for n in value):
+            return tuple(int(n) for n in value)
+        return None
+
+
+def exact_threads(entry: Function) -> int | None:
+    """The threads a block that `.reqntid` asks for: the product of its numbers."""
+    if entry.directives.reqntid is None:
+        return None
+    threads = 1
+    for number in entry.directives.reqntid:
+        threads *= number
+    return threads
+
+
+def _number(value: object, least: int) -> int | None:
+    """A number of metadata: an int, or decimal digits; None for anything else and what is out of range."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if least <= value <= _LARGEST else None

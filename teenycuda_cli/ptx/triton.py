@@ -1,0 +1,109 @@
+"""Triton's hidden parameters: trailing pointers to scratch memory that no user passes.
+
+Triton 3.3 and 3.4 append one (global scratch), 3.5 and later two (global and
+profile scratch), also when the scratch is empty. They look like any pointer,
+so a parameter is called hidden only on evidence:
+
+- metadata that Triton wrote, with a `…_scratch_size` key for each of them; or
+- text that only Triton writes (LLVM's parameter names, `.ptr .global .align 1`,
+  and `.file` of a Python source) whose last pointers the body never reads; or
+- the number of arguments that the user gave, where one or two such pointers
+  are left over and either kind of evidence says Triton.
+"""
+
+from __future__ import annotations
+
+from teenycuda_cli.ptx.metadata import Metadata
+from teenycuda_cli.ptx.source import Source
+from teenycuda_cli.ptx.syntax import Function, Module, Parameter
+
+USER = "user"
+GLOBAL_SCRATCH = "global_scratch"
+PROFILE_SCRATCH = "profile_scratch"
+HIDDEN = (GLOBAL_SCRATCH, PROFILE_SCRATCH)
+
+
+def parameter_roles(
+    source: Source,
+    module: Module,
+    entry: Function,
+    metadata: Metadata,
+    user_arguments: int | None = None,
+) -> tuple[str, ...]:
+    """The role of each parameter of an entry: `user`, `global_scratch` or `profile_scratch`.
+
+    `user_arguments` is the number of arguments on the command line, where it is
+    known; the caller must still check that it equals the number of user
+    parameters.
+    """
+    count = len(entry.parameters)
+    possible = _possible_hidden(entry)
+    stated = _stated_hidden(metadata)
+    if user_arguments is not None:
+        left = count - user_arguments
+        triton = stated > 0 or (left > 0 and _is_triton_text(module, entry, left))
+        hidden = left if 0 <= left <= possible and triton else 0
+        if not 0 <= left <= len(HIDDEN):
+            hidden = min(stated, possible)
+    elif stated:
+        hidden = min(stated, possible)
+    else:
+        hidden = _unread_hidden(source, module, entry, possible)
+    return (USER,) * (count - hidden) + HIDDEN[:hidden]
+
+
+def _stated_hidden(metadata: Metadata) -> int:
+    """How many hidden parameters metadata tells of."""
+    if "profile_scratch_size" in metadata.given:
+        return 2
+    if "global_scratch_size" in metadata.given or metadata.global_scratch_size.source == "legacy":
+        return 1
+    return 0
+
+
+def _possible_hidden(entry: Function) -> int:
+    """How many of the last parameters could be hidden, at most two."""
+    count = 0
+    for parameter in reversed(entry.parameters[-len(HIDDEN) :]):
+        if not _is_scratch_pointer(parameter):
+            break
+        count += 1
+    return count
+
+
+def _is_scratch_pointer(parameter: Parameter) -> bool:
+    """Whether a parameter is declared as Triton declares its scratch: `.u64`, in global memory if it says."""
+    pointer = parameter.pointer
+    return (
+        parameter.type in ("u64", "b64")
+        and not parameter.array
+        and (pointer is None or (pointer.space == "global" and pointer.align == 1))
+    )
+
+
+def _is_triton_text(module: Module, entry: Function, hidden: int) -> bool:
+    """Whether the last `hidden` parameters and the file are written the way Triton writes them."""
+    first = len(entry.parameters) - hidden
+    return (
+        all(
+            parameter.pointer is not None
+            and _is_scratch_pointer(parameter)
+            and parameter.name == f"{entry.name}_param_{first + index}"
+            for index, parameter in enumerate(entry.parameters[first:])
+        )
+        and (entry.directives.reqntid is not None or entry.directives.maxntid is not None)
+        and (not module.files or any(file.name.endswith(".py") for file in module.files))
+    )
+
+
+def _unread_hidden(source: Source, module: Module, entry: Function, possible: int) -> int:
+    """Without metadata: Triton's last pointers, if the body never mentions them and a `.file` is Python's."""
+    if not any(file.name.endswith(".py") for file in module.files) or entry.body_span is None:
+        return 0
+    begin, end = entry.body_span
+    for hidden in range(possible, 0, -1):
+        names = [parameter.name for parameter in entry.parameters[-hidden:]]
+        unread = all(source.text.find(name, begin, end) < 0 for name in names)
+        if unread and _is_triton_text(module, entry, hidden):
+            return hidden
+    return 0
