@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from teenycuda_cli.binary import lz4
+from teenycuda_cli.binary import lz4, zstd
 from teenycuda_cli.binary.cubin import read_cubin
+from teenycuda_cli.binary.entropy import ZstdError
 from teenycuda_cli.binary.model import Cubin, Fatbin, FatbinEntry
 from teenycuda_cli.binary.reader import Reader
 
@@ -89,22 +90,20 @@ def _entry(reader: Reader, header: _Entry, start: int) -> FatbinEntry:
     )
     arch = f"sm_{header.sm}{suffix}"
     kind = _KINDS.get(header.kind, f"kind 0x{header.kind:x}")
-    if kind == "ptx" and payload is not None:
+    if kind == "ptx":
         payload = payload.rstrip(b"\0")
     cubin: Cubin | None = None
-    if kind == "cubin" and payload is not None:
+    if kind == "cubin":
         cubin = read_cubin(payload, f"{reader.name}({arch})")
     return FatbinEntry(kind, arch, compression, start, size, unpacked, payload, cubin)
 
 
-def _unpack(reader: Reader, stored: bytes, compression: str | None, size: int, start: int) -> bytes | None:
+def _unpack(reader: Reader, stored: bytes, compression: str | None, size: int, start: int) -> bytes:
     if compression is None:
         return stored
     if size > MAX_UNPACKED:
         reader.fail(start, f"an image of {size} unpacked bytes; at most {MAX_UNPACKED} are taken")
-    if compression == "lz4":
-        try:
-            return lz4.unpack(stored, size)
-        except lz4.Lz4Error as error:
-            reader.fail(start, f"LZ4 block: {error}")
-    return None
+    try:
+        return lz4.unpack(stored, size) if compression == "lz4" else zstd.unpack(stored, size)
+    except (lz4.Lz4Error, ZstdError) as error:
+        reader.fail(start, f"{compression} data: {error}")

@@ -58,7 +58,7 @@ class Cubin:
 
 @dataclass(frozen=True, slots=True)
 class FatbinEntry:
-    """One image of a fatbin. `payload` is decompressed, or None where `compression` is not understood here.
+    """One image of a fatbin; `payload` is it, unpacked, and for a cubin `cubin` what it holds.
 
     `size` counts the bytes in the file, `unpacked_size` those of the image.
     """
@@ -69,7 +69,7 @@ class FatbinEntry:
     offset: int
     size: int
     unpacked_size: int
-    payload: bytes | None = field(repr=False)
+    payload: bytes = field(repr=False)
     cubin: Cubin | None = None
 
 

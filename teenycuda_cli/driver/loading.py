@@ -204,12 +204,6 @@ def _load_fatbin(image: Image, fatbin: Fatbin, arch: str | None, options: LoadOp
     chosen = _choose(fatbin, arch)
     if chosen is None:
         raise AssembleError(f"holds nothing for {arch}", file=image.name, hint=f"it holds {held}")
-    if chosen.payload is None:
-        raise AssembleError(
-            f"its {chosen.kind} for {chosen.arch} is compressed with {chosen.compression}, not read here",
-            file=image.name,
-            hint="take it out with `cuobjdump --extract-elf all` or `--extract-ptx all`, and load that",
-        )
     note = f"of the fatbin's images ({held}): {chosen.kind} for {chosen.arch}"
     if chosen.cubin is not None:
         result = _load_cubin(image, chosen.cubin, arch, chosen.payload)

@@ -24,7 +24,7 @@ def _read(name: str) -> Fatbin:
 
 @pytest.mark.parametrize("path", FATBINS, ids=lambda path: path.name)
 def test_what_a_fatbin_holds(path: Path) -> None:
-    """Each image is told by kind and architecture, however it is compressed."""
+    """Each image is told by kind and architecture, and unpacked, however it is compressed."""
     entries = _read(path.name).entries
     assert [(each.kind, each.arch) for each in entries] == [
         ("cubin", "sm_80"),
@@ -32,10 +32,7 @@ def test_what_a_fatbin_holds(path: Path) -> None:
         ("cubin", "sm_90a"),
     ]
     plain = _read("add.plain.fatbin").entries
-    for entry, uncompressed in zip(entries, plain, strict=True):
-        assert entry.compression in {None, "lz4", "zstd"}
-        if entry.kind == "cubin":
-            assert entry.unpacked_size == uncompressed.unpacked_size
+    assert [each.payload.rstrip() for each in entries] == [each.payload.rstrip() for each in plain]
 
 
 def test_compressions_are_named() -> None:
@@ -45,7 +42,7 @@ def test_compressions_are_named() -> None:
     assert {each.compression for each in _read("add.zstd.fatbin").entries} == {"zstd"}
 
 
-@pytest.mark.parametrize("name", ["add.plain.fatbin", "add.lz4.fatbin"])
+@pytest.mark.parametrize("name", ["add.plain.fatbin", "add.lz4.fatbin", "add.zstd.fatbin"])
 def test_images_are_unpacked(name: str) -> None:
     """The cubins inside are read, and the PTX is there as text."""
     sm80, ptx, sm90a = _read(name).entries
@@ -53,7 +50,6 @@ def test_images_are_unpacked(name: str) -> None:
     assert sm90a.cubin is not None
     assert [kernel.name for kernel in sm80.cubin.kernels + sm90a.cubin.kernels] == ["add", "add"]
     assert sm90a.cubin.arch == "sm_90a"
-    assert ptx.payload is not None
     assert b".visible .entry add(" in ptx.payload
     assert ptx.payload.rstrip().endswith(b"}")
 
