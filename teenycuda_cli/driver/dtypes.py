@@ -126,6 +126,11 @@ def bits(element: ElementType, stored: Array) -> Array:
     return contiguous.view(f"<u{element.size}").reshape(stored.shape)
 
 
+def bits_differ(element: ElementType, first: Array, second: Array) -> bool:
+    """Whether any bit differs between stored elements of the same shape; NaN equals itself here."""
+    return not np.array_equal(bits(element, first), bits(element, second))
+
+
 def poison(element: ElementType, shape: tuple[int, ...]) -> Array:
     """Stored elements that mean "never written": a marked NaN for floats, 0xCD bytes otherwise."""
     filled = np.full((*shape, 2) if element.kind == "complex" else shape, *_poison_bits(element))

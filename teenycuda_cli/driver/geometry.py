@@ -73,9 +73,12 @@ def choose_cluster(given: Dim3 | None, directives: Directives, num_ctas: int) ->
 
 
 def check_geometry(
-    geometry: Geometry, directives: Directives, limits: Limits, device: str, kernel: str, static_shared: int
+    geometry: Geometry, directives: Directives, limits: Limits, device: str, kernel: str
 ) -> None:
-    """Refuse what the device or the kernel's directives do not allow; raises UsageError."""
+    """Refuse what the device or the kernel's directives do not allow; raises UsageError.
+
+    Shared memory is `check_shared`'s, since its static part is known only once the kernel is loaded.
+    """
     _check_axes("--grid", geometry.grid, limits.max_grid, device)
     _check_axes("--block", geometry.block, limits.max_block, device)
     threads = prod(geometry.block)
@@ -87,7 +90,6 @@ def check_geometry(
         )
     _check_directives(geometry.block, directives, kernel)
     _check_cluster(geometry, directives, limits, device, kernel)
-    _check_shared(geometry.shared_bytes, static_shared, limits, device)
 
 
 def _check_axes(option: str, value: Dim3, limit: Dim3, device: str) -> None:
@@ -141,7 +143,8 @@ def _check_cluster(
             )
 
 
-def _check_shared(dynamic: int, static: int, limits: Limits, device: str) -> None:
+def check_shared(dynamic: int, static: int, limits: Limits, device: str) -> None:
+    """Refuse more shared memory a block, dynamic and static, than the device has; raises UsageError."""
     most = limits.shared_mem_per_block_optin
     if static + dynamic > most:
         parts = f"{dynamic} dynamic + {static} static = {static + dynamic}" if static else f"{dynamic}"

@@ -1,0 +1,159 @@
+"""`teenycuda launch`: run a kernel with arguments from the command line and check what it computed."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from teenycuda_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from teenycuda_cli.driver.results import LaunchReport
+
+
+def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise click.BadParameter("a number of seconds above 0")
+    return value
+
+
+@click.command()
+@click.argument("file")
+@click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks to launch.")
+@click.option(
+    "--block", metavar="X[,Y[,Z]]", help="Threads a block; by default what the kernel was made for."
+)
+@click.option("--cluster", metavar="X[,Y[,Z]]", help="Blocks a cluster.")
+@click.option(
+    "--shared", type=click.IntRange(0, 2**31 - 1), metavar="BYTES", help="Dynamic shared memory a block."
+)
+@click.option("--entry", metavar="NAME", help="The kernel, where the file has several.")
+@click.option("--meta", metavar="FILE.json", help="Triton's metadata; by default the .json beside FILE.")
+@click.option("--device", default="auto", metavar="D", help="auto, cuda, cuda:N, or cpu for the emulator.")
+@click.option("--arg", "arguments", multiple=True, metavar="ARG", help="[NAME=]VALUE, in the kernel's order.")
+@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of the random fills.")
+@click.option(
+    "--save", multiple=True, metavar="NAME=PATH", help="Save a buffer: .npy, .csv, .png, else raw bytes."
+)
+@click.option("--show", multiple=True, metavar="NAME", help="Show a buffer's values.")
+@click.option(
+    "--expect", multiple=True, metavar="NAME=WHAT", help="Check a buffer: @FILE, a fill, or an expression."
+)
+@click.option("--tol", "tolerance", multiple=True, metavar="TOL", help="[NAME:]rtol=R,atol=A,ulp=U")
+@click.option("--bench", is_flag=True, help="Measure the kernel's time.")
+@click.option("--bench-seconds", type=float, callback=_seconds, metavar="S", help="Measure for that long.")
+@click.option("--graph", is_flag=True, help="Launch through a CUDA graph.")
+@click.option(
+    "--guard", type=click.IntRange(0, 2**30), metavar="BYTES", help="Guard zone on either side of a buffer."
+)
+@click.option(
+    "--timeout", type=float, callback=_seconds, metavar="S", help="Give up after so many seconds (exit 6)."
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be launched, to the packed byte; launch nothing."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    file: str,
+    grid: str | None,
+    block: str | None,
+    cluster: str | None,
+    shared: int | None,
+    entry: str | None,
+    meta: str | None,
+    device: str,
+    arguments: tuple[str, ...],
+    seed: int,
+    save: tuple[str, ...],
+    show: tuple[str, ...],
+    expect: tuple[str, ...],
+    tolerance: tuple[str, ...],
+    bench: bool,
+    bench_seconds: float | None,
+    graph: bool,
+    guard: int | None,
+    timeout: float | None,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Run a kernel of FILE with arguments from the command line, and check what it computed.
+
+    FILE is PTX, a cubin or a fatbin, or - for standard input. Without --arg,
+    the kernel's signature is shown, and a command line to start from.
+
+    \b
+    An ARG is [NAME=]VALUE, and VALUE one of
+        i32:4096  f32:-1.5e-3  bool:true    a number of a type (f16 bf16 f32 f64 i8 … u64)
+        4096                                a number; the kernel's signature tells the type
+        ptr:4096xf32  ptr:64x64xf16=randn   a buffer: shape, element type, contents
+        ptr:@x.npy  ptr:64xf32@x.bin        a buffer from a file
+        ptr:x  ptr:x+256  ptr:null          an earlier argument's buffer again; no buffer
+        bytes:0000803f  bytes:@FILE         a struct passed by value
+
+    Contents are zeros, ones, arange[:START[:STEP]], rand[:LO:HI], randn[:MEAN:STD], randint:LO:HI, eye, nan,
+    a number, or numbers with commas; without, a poison pattern shows what the kernel leaves unwritten.
+
+    \b
+    Example:
+        teenycuda launch vector_add.ptx
+        teenycuda launch vector_add.ptx --grid 4 --arg x=ptr:4000xf32=randn --arg y=ptr:4000xf32=randn \\
+            --arg out=ptr:4000xf32 --arg n=i32:4000 --expect out=x+y
+        teenycuda launch softmax.ptx --grid 64 --arg x=ptr:64x781xf32=randn --arg y=ptr:64x781xf32 \\
+            --arg 781 --arg 781 --expect 'y=exp(x)/exp(x).sum(axis=1,keepdims=True)' --tol rtol=1e-4
+        teenycuda launch mandelbrot.ptx --grid 9,6 --block 8,8 --arg 72 --arg 48 --arg -2.25 --arg -1.08 \\
+            --arg 0.045 --arg 50 --arg out=ptr:48x72xi32 --show out --save out=picture.png
+    """
+    if bench or graph or bench_seconds is not None:
+        option = "--bench" if bench else "--graph" if graph else "--bench-seconds"
+        raise UsageError(f"{option} is not available yet on this device", hint="leave it out")
+    from teenycuda_cli.driver.launching import launch  # noqa: PLC0415  (numpy: not for --help)
+    from teenycuda_cli.driver.plan import LaunchRequest  # noqa: PLC0415  (as above)
+    from teenycuda_cli.report.progress import progress  # noqa: PLC0415  (as above)
+
+    request = LaunchRequest(
+        path=file,
+        grid=grid,
+        block=block,
+        cluster=cluster,
+        shared=shared,
+        entry=entry,
+        meta=meta,
+        device=device,
+        arguments=arguments,
+        seed=seed,
+        save=save,
+        show=show,
+        expect=expect,
+        tolerance=tolerance,
+        guard=guard,
+        timeout=timeout,
+        dry_run=dry_run,
+    )
+    report = launch(request, _notice, progress)
+    _show(report, as_json)
+    return report.exit_code
+
+
+def _notice(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _show(report: LaunchReport, as_json: bool) -> None:
+    from teenycuda_cli.report.launch import document, lines  # noqa: PLC0415  (not for --help)
+
+    if as_json:
+        click.echo(json.dumps(document(report), indent=2, allow_nan=False))
+        return
+    from teenycuda_cli.report.paint import Paint  # noqa: PLC0415  (as above)
+    from teenycuda_cli.report.shown_buffers import print_shown  # noqa: PLC0415  (as above)
+
+    if report.printf:
+        click.echo(report.printf, nl=not report.printf.endswith("\n"))
+    paint = Paint.for_stream(sys.stdout)
+    for line in lines(report, paint):
+        click.echo(line)
+    print_shown(report.shown, paint)

@@ -1,0 +1,215 @@
+"""The launch, one sequence for every device.
+
+Plan (read, parse, choose, match, fill) → open the device → check the limits →
+allocate → scratch → load → launch → read back → compare, guards, save → free.
+Whatever fails, an ExitStack gives everything back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+
+from teenycuda_cli.driver.arguments import Argument, Buffer, Bytes, Scalar
+from teenycuda_cli.driver.buffers import DeviceBuffer, Overwritten, check_guards, on_device, read_back
+from teenycuda_cli.driver.comparison import Comparison, compare
+from teenycuda_cli.driver.device import Allocation, Device, LaunchConfig, LaunchOutcome, Limits
+from teenycuda_cli.driver.dtypes import Array, bits_differ
+from teenycuda_cli.driver.geometry import check_geometry, check_shared
+from teenycuda_cli.driver.matching import Binding
+from teenycuda_cli.driver.packing import POINTER_BYTES, scalar_type
+from teenycuda_cli.driver.plan import LaunchRequest, Notice, Plan, make_plan
+from teenycuda_cli.driver.registry import check_spec, start_device
+from teenycuda_cli.driver.results import ArgumentResult, DeviceName, LaunchReport, Shown, Timing
+from teenycuda_cli.driver.saving import write_save
+from teenycuda_cli.driver.scratch import scratch
+from teenycuda_cli.driver.statistics import statistics
+from teenycuda_cli.errors import TimeoutExpired
+
+GPU_GUARD = 256
+"""Bytes on either side of a buffer where stray stores may pass; the emulator checks each access itself."""
+
+Progress = Callable[[str], AbstractContextManager[object]]
+"""Makes a context that tells the user of something under way, by its name."""
+
+
+def launch(request: LaunchRequest, notice: Notice, progress: Progress) -> LaunchReport:
+    """Run a kernel and check what it computed.
+
+    `notice` gets lines for standard error, `progress` surrounds the launch
+    itself. Raises TeenycudaError of every kind; expectations that do not hold
+    and guard zones that were overwritten are in the report.
+    """
+    began = time.monotonic()
+    deadline = began + request.timeout if request.timeout is not None else None
+    started = None if request.dry_run else start_device(request.device)
+    plan = make_plan(request, notice, deadline)
+    if started is None:
+        return _dry_run(request, plan)
+    with started.open(notice) as device:
+        _check_geometry(plan, device.limits, device.name)
+        ran = _run(request, plan, device, deadline, progress)
+        name = DeviceName(device.kind, device.name, device.arch)
+    report = replace(
+        _report(plan, ran.after, name),
+        comparisons=_compared(plan, ran.after),
+        overwritten=ran.overwritten,
+        findings=tuple(ran.outcome.findings),
+        printf=ran.outcome.printf,
+        saved=tuple(save for save, _ in plan.saves),
+    )
+    for save, view in plan.saves:
+        write_save(save, view.buffer.element, view.of(ran.after[view.buffer.name]))
+    total_ms = (time.monotonic() - began) * 1e3
+    return replace(report, timing=Timing(ran.load_ms, ran.outcome.kernel_ms, total_ms))
+
+
+def _dry_run(request: LaunchRequest, plan: Plan) -> LaunchReport:
+    """The report of a launch that does not happen, held to what every device allows."""
+    kind, _ = check_spec(request.device)
+    _check_geometry(plan, Limits(), "a device")
+    before = {name: buffer.before for name, buffer in plan.buffers.items()}
+    return _report(plan, before, DeviceName(kind, None, None))
+
+
+def _check_geometry(plan: Plan, limits: Limits, device: str) -> None:
+    kernel = plan.kernel
+    check_geometry(plan.geometry, kernel.directives, limits, device, kernel.name)
+    check_shared(plan.geometry.shared_bytes, 0, limits, device)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """What came back from the device."""
+
+    outcome: LaunchOutcome
+    after: Mapping[str, Array]
+    overwritten: tuple[Overwritten, ...]
+    load_ms: float
+
+
+def _run(
+    request: LaunchRequest, plan: Plan, device: Device, deadline: float | None, progress: Progress
+) -> _Ran:
+    """Everything that happens on the device; all of it is given back on every path."""
+    guard = request.guard if request.guard is not None else GPU_GUARD if device.kind == "cuda" else 0
+    with ExitStack() as stack:
+        began = time.perf_counter()
+        image = plan.ptx if device.kind == "cpu" and plan.ptx is not None else plan.image
+        function = stack.enter_context(device.load(image)).function(plan.kernel.name)
+        load_ms = (time.perf_counter() - began) * 1e3
+        check_shared(plan.geometry.shared_bytes, function.info.static_shared, device.limits, device.name)
+        places = {
+            name: stack.enter_context(on_device(device, buffer, guard))
+            for name, buffer in plan.buffers.items()
+        }
+        kernel = plan.kernel
+        addresses = {
+            "global_scratch": stack.enter_context(
+                scratch(device, plan.global_scratch_bytes, kernel.global_scratch_align, "global")
+            ),
+            "profile_scratch": stack.enter_context(
+                scratch(device, plan.profile_scratch_bytes, kernel.profile_scratch_align, "profile")
+            ),
+        }
+        device.annotate([Allocation(place.address, place.size, name) for name, place in places.items()])
+        config = LaunchConfig(
+            grid=plan.geometry.grid,
+            block=plan.geometry.block,
+            cluster=plan.geometry.cluster,
+            shared_bytes=plan.geometry.shared_bytes,
+            params=_packed(plan, places, addresses),
+            cooperative=kernel.cooperative,
+            programmatic=kernel.programmatic,
+        )
+        with progress(kernel.name):
+            outcome = function.launch(config, timeout=_remaining(deadline))
+        after = {name: read_back(device, plan.buffers[name], place) for name, place in places.items()}
+        guards = [check_guards(device, plan.buffers[name], place) for name, place in places.items()]
+        return _Ran(outcome, after, tuple(found for found in guards if found), load_ms)
+
+
+def _remaining(deadline: float | None) -> float | None:
+    if deadline is None:
+        return None
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
+        raise TimeoutExpired("--timeout passed before the launch")
+    return remaining
+
+
+def _packed(
+    plan: Plan, places: Mapping[str, DeviceBuffer], scratches: Mapping[str, int]
+) -> tuple[bytes, ...]:
+    """Each parameter's bytes, now that the addresses are known."""
+    packed = []
+    for binding in plan.bindings:
+        if binding.packed is not None:
+            packed.append(binding.packed)
+            continue
+        address = (
+            places[binding.buffer].address + binding.offset if binding.buffer else scratches[binding.role]
+        )
+        packed.append(address.to_bytes(POINTER_BYTES, "little"))
+    return tuple(packed)
+
+
+def _report(plan: Plan, after: Mapping[str, Array], device: DeviceName) -> LaunchReport:
+    """The report of what is known with these contents: before a launch, or after it."""
+    return LaunchReport(
+        device=device,
+        kernel=plan.kernel.name,
+        geometry=plan.geometry,
+        global_scratch_bytes=plan.global_scratch_bytes,
+        profile_scratch_bytes=plan.profile_scratch_bytes,
+        bindings=plan.bindings,
+        arguments=tuple(
+            _argument_result(plan, binding, binding.argument, after)
+            for binding in plan.bindings
+            if binding.argument
+        ),
+        shown=tuple(
+            Shown(view.name, view.buffer.element, view.of(after[view.buffer.name])) for view in plan.shows
+        ),
+    )
+
+
+def _argument_result(
+    plan: Plan, binding: Binding, argument: Argument, after: Mapping[str, Array]
+) -> ArgumentResult:
+    match argument.value:
+        case Buffer():
+            buffer = plan.buffers[argument.name]
+            stored = after[argument.name]
+            return ArgumentResult(
+                argument.name,
+                argument.index,
+                "buffer",
+                buffer.element.name,
+                buffer.shape,
+                changed=bits_differ(buffer.element, buffer.before, stored),
+                statistics=statistics(buffer.element, stored, poisoned=buffer.poisoned),
+            )
+        case Scalar(type=element):
+            known = element or scalar_type(binding.parameter)
+            return ArgumentResult(argument.name, argument.index, "scalar", known.name if known else None)
+        case Bytes():
+            return ArgumentResult(argument.name, argument.index, "bytes", None)
+        case _:
+            return ArgumentResult(argument.name, argument.index, "pointer", None)
+
+
+def _compared(plan: Plan, after: Mapping[str, Array]) -> tuple[Comparison, ...]:
+    comparisons = []
+    for check in plan.checks:
+        buffer = check.view.buffer
+        stored = check.view.of(after[buffer.name])
+        name, what = check.expectation.name, check.expectation.what
+        comparisons.append(
+            compare(
+                name, what, buffer.element, stored, check.values, check.tolerance, poisoned=buffer.poisoned
+            )
+        )
+    return tuple(comparisons)

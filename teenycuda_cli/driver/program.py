@@ -1,0 +1,198 @@
+"""The kernel of a file as a launch needs it, whether it comes from PTX, a cubin or a fatbin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from teenycuda_cli.binary.model import Cubin, Fatbin
+from teenycuda_cli.binary.model import Kernel as BinaryKernel
+from teenycuda_cli.driver.image import Image, image_of
+from teenycuda_cli.errors import FileError, UsageError
+from teenycuda_cli.ptx.metadata import Metadata, Sidecar, blocks, read_metadata
+from teenycuda_cli.ptx.parser import parse
+from teenycuda_cli.ptx.sidecar import find_sidecar, read_sidecar
+from teenycuda_cli.ptx.source import Source
+from teenycuda_cli.ptx.syntax import Directives, Function, Module, Parameter
+from teenycuda_cli.ptx.triton import parameter_roles
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """An entry with its metadata. Sizes in bytes; scratch sizes are for each block.
+
+    `roles` has one word a parameter: user, global_scratch or profile_scratch.
+    `threads` is the metadata's or the directive's threads a block, None where
+    neither is there; `shared_known` says whether anything told `shared`.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    roles: tuple[str, ...]
+    directives: Directives
+    threads: int | None
+    num_ctas: int = 1
+    shared: int = 0
+    shared_known: bool = False
+    extern_shared: bool = False
+    global_scratch_size: int = 0
+    global_scratch_align: int = 1
+    profile_scratch_size: int = 0
+    profile_scratch_align: int = 1
+    cooperative: bool = False
+    programmatic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A file as a launch sees it: its kernel, how many it has, and its PTX, which the emulator runs.
+
+    `ptx` is the file itself, the PTX inside a fatbin, or None.
+    """
+
+    kernel: Kernel
+    kernels: int
+    ptx: Image | None
+
+
+def read_program(
+    image: Image,
+    path: str,
+    *,
+    entry: str | None,
+    meta: str | None,
+    arguments: int,
+    notice: Callable[[str], None],
+) -> Program:
+    """Choose the entry of a file and work out its signature and metadata.
+
+    `meta` is the JSON file that the user named, `arguments` how many were
+    given: 0 means that the signature is wanted. `notice` gets warnings.
+    Raises PtxSyntaxError, FileError, UsageError.
+    """
+    found, warnings = find_sidecar(path) if meta is None else (read_sidecar(meta), ())
+    for warning in warnings:
+        notice(warning)
+    sidecars = (found,) if found else ()
+    ptx = image if image.kind == "ptx" else None
+    if image.kind == "fatbin":
+        ptx = _ptx_inside(image)
+    if ptx is not None:
+        module = parse(ptx.source, bodies=False)
+        source = ptx.source
+    else:
+        module, source = _module_of(_binary_kernels(image)), Source(b"", image.name)
+    entries = {function.name: function for function in module.entries if function.defined}
+    name = _choose(list(entries), entry, _named(module, sidecars, list(entries)), image.name)
+    metadata = read_metadata(module, entries[name], sidecars)
+    for warning in metadata.warnings:
+        notice(f"{image.name}: {warning}")
+    roles = parameter_roles(source, module, entries[name], metadata, arguments or None)
+    kernel = _kernel(source, module, entries[name], metadata, roles)
+    if ptx is None:
+        kernel = replace(kernel, parameters=tuple(map(_untyped, kernel.parameters)))
+    return Program(kernel, len(entries), ptx)
+
+
+def _kernel(
+    source: Source, module: Module, entry: Function, metadata: Metadata, roles: tuple[str, ...]
+) -> Kernel:
+    return Kernel(
+        name=entry.name,
+        parameters=entry.parameters,
+        roles=roles,
+        directives=entry.directives,
+        threads=metadata.threads_per_block,
+        num_ctas=metadata.num_ctas.number,
+        shared=metadata.shared.number,
+        shared_known=metadata.shared.source != "default",
+        extern_shared=_uses_extern_shared(source, module, entry),
+        global_scratch_size=metadata.global_scratch_size.number if "global_scratch" in roles else 0,
+        global_scratch_align=metadata.global_scratch_align.number,
+        profile_scratch_size=metadata.profile_scratch_size.number if "profile_scratch" in roles else 0,
+        profile_scratch_align=metadata.profile_scratch_align.number,
+        cooperative=metadata.launch_cooperative_grid,
+        programmatic=metadata.launch_pdl,
+    )
+
+
+def _uses_extern_shared(source: Source, module: Module, entry: Function) -> bool:
+    """Whether the entry's body mentions an array whose extent the launch tells."""
+    if entry.body_span is None:
+        return False
+    text = source.text[entry.body_span[0] : entry.body_span[1]]
+    names = [v.name for v in module.variables if v.space == "shared" and v.linkage == "extern"]
+    return ".extern .shared" in text or any(name in text for name in names)
+
+
+def _named(module: Module, sidecars: Iterable[Sidecar], entries: Sequence[str]) -> str | None:
+    """The entry that metadata is for, where it is for one alone."""
+    names = {block.get("name") for block in blocks(module)} | {
+        sidecar.values.get("name") for sidecar in sidecars
+    }
+    known = [name for name in entries if name in names]
+    return known[0] if len(known) == 1 else None
+
+
+def _ptx_inside(image: Image) -> Image | None:
+    """The PTX that a fatbin holds, or None."""
+    content = image.binary
+    if isinstance(content, Fatbin):
+        for entry in content.entries:
+            if entry.kind == "ptx" and entry.payload:
+                return image_of(entry.payload.rstrip(b"\0"), image.name)
+    return None
+
+
+def _binary_kernels(image: Image) -> tuple[BinaryKernel, ...]:
+    content = image.binary
+    if isinstance(content, Cubin):
+        return content.kernels
+    for entry in content.entries:
+        if entry.cubin is not None:
+            return entry.cubin.kernels
+    raise FileError("this fatbin holds no kernel that can be read", file=image.name)
+
+
+def _module_of(kernels: Sequence[BinaryKernel]) -> Module:
+    """The entries of machine code in the form of a parsed module; the parameters' types are not known."""
+    functions = tuple(_function_of(kernel) for kernel in kernels)
+    return Module((0, 0), "0.0", (), 64, functions, (), (), (), (), (), 0)
+
+
+def _function_of(kernel: BinaryKernel) -> Function:
+    parameters = tuple(
+        Parameter(p.index, f"param_{p.index}", f"b{p.size * 8}", p.size, 1, p.offset, None, 0)
+        for p in kernel.params
+    )
+    directives = Directives(reqntid=kernel.reqntid, maxntid=kernel.maxntid, reqnctapercluster=kernel.cluster)
+    return Function(kernel.name, True, kernel.linkage, (), (), directives, 0, True, None, None, parameters)
+
+
+def _untyped(parameter: Parameter) -> Parameter:
+    """A parameter of machine code: so many bytes, of which nothing is known."""
+    return replace(parameter, type="", array=True)
+
+
+def _choose(names: Sequence[str], wanted: str | None, preferred: str | None, file: str) -> str:
+    """The entry to launch: as asked for, the only one, or the one that the metadata names.
+
+    Raises UsageError that lists the entries.
+    """
+    if not names:
+        raise UsageError("no kernel is defined here", file=file, hint="a kernel is an .entry with a body")
+    listing = tuple(f"  {name}" for name in names)
+    if wanted is not None:
+        if wanted in names:
+            return wanted
+        near = get_close_matches(wanted, names, n=1)
+        hint = f"did you mean {near[0]}?" if near else None
+        raise UsageError(f"no kernel is called {wanted!r}; there are:", file=file, context=listing, hint=hint)
+    if len(names) == 1:
+        return names[0]
+    if preferred is not None:
+        return preferred
+    raise UsageError(
+        f"{len(names)} kernels are here; which one?", file=file, context=listing, hint="say --entry NAME"
+    )

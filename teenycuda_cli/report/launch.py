@@ -1,0 +1,292 @@
+"""What `launch` shows: the JSON document, and the lines for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from teenycuda_cli.report.paint import Paint
+
+if TYPE_CHECKING:
+    from teenycuda_cli.driver.buffers import Overwritten
+    from teenycuda_cli.driver.comparison import Comparison, Extreme
+    from teenycuda_cli.driver.device import Finding
+    from teenycuda_cli.driver.element_types import ElementType
+    from teenycuda_cli.driver.matching import Binding
+    from teenycuda_cli.driver.results import ArgumentResult, LaunchReport
+
+DIGITS = {"f16": 5, "bf16": 4, "tf32": 5, "f32": 9, "f64": 17, "e4m3": 4, "e5m2": 4, "c64": 9, "c128": 17}
+BYTES_SHOWN = 32
+
+
+# ------------------------------------------------------------------ JSON
+
+
+def document(report: LaunchReport) -> dict[str, Any]:
+    """The JSON document of a launch; a dry run's has `dry_run` and the packed parameters beside the rest."""
+    timing = report.timing
+    result: dict[str, Any] = {
+        "schema": "teenycuda.launch/1",
+        "device": {"kind": report.device.kind, "name": report.device.name, "arch": report.device.arch},
+        "kernel": report.kernel,
+        "grid": list(report.geometry.grid),
+        "block": list(report.geometry.block),
+        "cluster": list(report.geometry.cluster) if report.geometry.cluster else None,
+        "shared_bytes": report.geometry.shared_bytes,
+        "scratch": {
+            "global_bytes": report.global_scratch_bytes,
+            "profile_bytes": report.profile_scratch_bytes,
+        },
+        "args": [_argument_document(argument) for argument in report.arguments],
+        "expect": [_comparison_document(comparison) for comparison in report.comparisons],
+        "guards_ok": not report.overwritten,
+        "findings": [_finding_document(finding) for finding in report.findings],
+        "printf": report.printf,
+        "saved": [{"name": save.name, "path": save.path} for save in report.saved],
+        "timing": {
+            "load_ms": _number(timing.load_ms) if timing else None,
+            "kernel_ms": _number(timing.kernel_ms) if timing else None,
+            "total_ms": _number(timing.total_ms) if timing else None,
+        },
+        "bench": None,
+        "dry_run": timing is None,
+    }
+    if timing is None:
+        result["params"] = [_binding_document(binding) for binding in report.bindings]
+    if report.overwritten:
+        result["overwritten"] = [_overwritten_document(found) for found in report.overwritten]
+    result["exit_code"] = report.exit_code
+    return result
+
+
+def _argument_document(argument: ArgumentResult) -> dict[str, Any]:
+    found = argument.statistics
+    return {
+        "name": argument.name,
+        "index": argument.index,
+        "kind": argument.kind,
+        "type": argument.type,
+        "shape": list(argument.shape) if argument.shape is not None else None,
+        "changed": argument.changed,
+        "min": _number(found.least) if found else None,
+        "max": _number(found.greatest) if found else None,
+        "mean": _number(found.mean) if found else None,
+        "nan_count": found.nan_count if found else None,
+        "poison_count": found.poison_count if found else None,
+    }
+
+
+def _comparison_document(comparison: Comparison) -> dict[str, Any]:
+    def error(extreme: Extreme | None) -> float | int | None:
+        return _number(extreme.error) if extreme else 0.0 if comparison.ok else None
+
+    has_steps = comparison.element.kind in {"float", "complex"}
+    return {
+        "name": comparison.name,
+        "ok": comparison.ok,
+        "count": comparison.count,
+        "mismatches": comparison.mismatches,
+        "max_abs": error(comparison.max_abs),
+        "max_rel": error(comparison.max_rel),
+        "max_ulp": error(comparison.max_ulp) if has_steps else None,
+        "worst_index": list(comparison.worst.index) if comparison.worst else None,
+        "nan_count": comparison.nan_got,
+        "poison_count": comparison.untouched,
+    }
+
+
+def _finding_document(finding: Finding) -> dict[str, Any]:
+    return {"kind": finding.kind, "message": finding.message, "line": finding.line, "column": finding.column}
+
+
+def _overwritten_document(found: Overwritten) -> dict[str, Any]:
+    return {"name": found.name, "offset": found.offset, "value": found.value, "count": found.count}
+
+
+def _binding_document(binding: Binding) -> dict[str, Any]:
+    parameter = binding.parameter
+    return {
+        "index": parameter.index,
+        "name": parameter.name,
+        "offset": parameter.offset,
+        "size": parameter.size,
+        "role": binding.role,
+        "bytes": binding.packed.hex() if binding.packed is not None else None,
+        "buffer": binding.buffer,
+        "buffer_offset": binding.offset if binding.buffer else None,
+    }
+
+
+def _number(value: float | int | None) -> float | int | None:
+    """A number that JSON has; infinities and NaN are not among them."""
+    return value if value is None or math.isfinite(value) else None
+
+
+# ------------------------------------------------------------------ text
+
+
+def lines(report: LaunchReport, paint: Paint) -> Iterator[str]:
+    """The report for people: what ran, the buffers, checks, guards, findings, files."""
+    yield _headline(report, paint)
+    yield from _table(report, paint)
+    if report.timing is None:
+        yield from _packed_lines(report)
+    for comparison in report.comparisons:
+        yield from _comparison_lines(comparison, paint)
+    for found in report.overwritten:
+        yield _overwritten_line(found, paint)
+    for finding in report.findings:
+        place = f"line {finding.line}: " if finding.line is not None else ""
+        yield f"{paint.bad(finding.kind)}: {place}{finding.message}"
+    for save in report.saved:
+        yield f"saved {save.name} to {save.path}"
+
+
+def _headline(report: LaunchReport, paint: Paint) -> str:
+    geometry = report.geometry
+    words = [f"grid {_extents(geometry.grid)}", f"block {_extents(geometry.block)}"]
+    if geometry.cluster:
+        words.append(f"cluster {_extents(geometry.cluster)}")
+    if geometry.shared_bytes:
+        words.append(f"{geometry.shared_bytes} bytes of dynamic shared memory")
+    for size, name in ((report.global_scratch_bytes, "global"), (report.profile_scratch_bytes, "profile")):
+        if size:
+            words.append(f"{size} bytes of {name} scratch")
+    layout = ", ".join(words)
+    if report.timing is None:
+        return f"{paint.strong(report.kernel)} would run on {report.device.kind}: {layout}"
+    device = f"{report.device.name} ({report.device.arch})"
+    return f"{paint.strong(report.kernel)} on {device}: {layout}, {report.timing.kernel_ms:.3g} ms"
+
+
+def _extents(values: tuple[int, ...]) -> str:
+    shown = list(values)
+    while len(shown) > 1 and shown[-1] == 1:
+        shown.pop()
+    return "×".join(map(str, shown))
+
+
+def _table(report: LaunchReport, paint: Paint) -> Iterator[str]:
+    rows = []
+    dry = report.timing is None
+    for argument in report.arguments:
+        found = argument.statistics
+        if found is None or argument.shape is None:
+            continue
+        shape = "x".join(map(str, argument.shape))
+        state = "" if dry else "changed" if argument.changed else "as it was"
+        rows.append((argument.name, f"{shape}x{argument.type}", state, _summary(argument)))
+    if not rows:
+        return
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for name, shape, state, summary in rows:
+        first = f"{name:{widths[0]}}"
+        yield f"  {paint.name(first)}  {shape:{widths[1]}}  {state:{widths[2]}}  {summary}".rstrip()
+
+
+def _summary(argument: ArgumentResult) -> str:
+    found = argument.statistics
+    if found is None:
+        return ""
+    parts = []
+    if found.least is not None and found.greatest is not None:
+        parts.append(f"min {found.least:.6g}  max {found.greatest:.6g}")
+    if found.mean is not None:
+        parts.append(f"mean {found.mean:.6g}")
+    written_nans = found.nan_count - found.poison_count if argument.type in DIGITS else found.nan_count
+    if written_nans > 0:
+        parts.append(f"{written_nans} NaN")
+    if found.poison_count:
+        parts.append(f"{found.poison_count} untouched")
+    return "  ".join(parts)
+
+
+def _packed_lines(report: LaunchReport) -> Iterator[str]:
+    from teenycuda_cli.driver.packing import declaration  # noqa: PLC0415  (needs numpy, which a launch has)
+
+    yield "parameters:"
+    for binding in report.bindings:
+        if binding.packed is not None:
+            hexed = binding.packed[:BYTES_SHOWN].hex(" ") + (
+                " …" if len(binding.packed) > BYTES_SHOWN else ""
+            )
+        elif binding.buffer:
+            hexed = f"address of {binding.buffer}" + (f" + {binding.offset}" if binding.offset else "")
+        else:
+            size = (
+                report.global_scratch_bytes
+                if binding.role == "global_scratch"
+                else report.profile_scratch_bytes
+            )
+            hexed = (
+                f"address of {size} bytes of {binding.role.replace('_', ' ')}"
+                if size
+                else "null (no scratch)"
+            )
+        yield f"  {binding.parameter.index}  {declaration(binding.parameter)}  =  {hexed}"
+
+
+def _comparison_lines(comparison: Comparison, paint: Paint) -> Iterator[str]:
+    what = f"{paint.name(comparison.name)} = {comparison.what}"
+    tolerance = comparison.tolerance
+    limits = [f"rtol {tolerance.rtol:g}, atol {tolerance.atol:g}"] if tolerance.rtol or tolerance.atol else []
+    limits += [f"{tolerance.ulp:g} ULP"] if tolerance.ulp is not None else []
+    near = " or ".join(limits) or "exactly"
+    if comparison.ok:
+        errors = _error(comparison, "", comparison.max_abs, with_place=False)
+        yield f"{paint.good('ok')}      {what}  ({comparison.count} elements, {near}{errors})"
+        return
+    wrong = f"{comparison.mismatches} of {comparison.count} elements differ"
+    yield f"{paint.bad('FAILED')}  {what}: {wrong} ({near})"
+    for label, extreme in (
+        ("absolute error", comparison.max_abs),
+        ("relative error", comparison.max_rel),
+        ("ULP error", comparison.max_ulp),
+    ):
+        if extreme:
+            yield f"  largest {label} {_error(comparison, label, extreme, with_place=True)}"
+    if comparison.untouched:
+        yield f"  {comparison.untouched} elements were never written (still poison)"
+    written = comparison.nan_got - min(comparison.untouched, comparison.nan_got)
+    if written or comparison.nan_expected:
+        yield f"  NaN: {written} written, {comparison.nan_expected} expected"
+    for pair in comparison.first:
+        index = ",".join(map(str, pair.index))
+        got, expected = (value_text(value, comparison.element) for value in (pair.got, pair.expected))
+        yield f"    [{index}]  got {got}  expected {expected}"
+    if comparison.mismatches > len(comparison.first):
+        yield f"    … {comparison.mismatches - len(comparison.first)} more"
+
+
+def _error(comparison: Comparison, label: str, extreme: Extreme | None, *, with_place: bool) -> str:
+    if extreme is None:
+        return ""
+    if not with_place:
+        return f", largest error {extreme.error:.3g}"
+    pair = extreme.pair
+    index = ",".join(map(str, pair.index))
+    got, expected = (value_text(value, comparison.element) for value in (pair.got, pair.expected))
+    number = f"{extreme.error:.0f}" if label.startswith("ULP") else f"{extreme.error:.6g}"
+    return f"{number} at [{index}]: got {got}, expected {expected}"
+
+
+def value_text(value: Any, element: ElementType) -> str:
+    """A number with as many digits as tell it from its neighbours in its type."""
+    if isinstance(value, complex):
+        return f"{value:.{DIGITS.get(element.name, 17)}g}"
+    if isinstance(value, float):
+        return f"{value:.{DIGITS.get(element.name, 17)}g}"
+    return str(value)
+
+
+def _overwritten_line(found: Overwritten, paint: Paint) -> str:
+    if found.offset >= found.size:
+        place = f"{found.offset - found.size} bytes past its end"
+    else:
+        place = f"{-found.offset} bytes before its start"
+    more = f", {found.count} bytes in all" if found.count > 1 else ""
+    return (
+        f"{paint.bad('GUARD')}   {paint.name(found.name)}: the guard zone was overwritten "
+        f"at offset {found.offset} ({place}) with 0x{found.value:02x}{more}"
+    )

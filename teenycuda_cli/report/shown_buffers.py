@@ -1,0 +1,32 @@
+"""`--show NAME`: values, and for two dimensions a heatmap."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from teenycuda_cli.report.array_table import table_lines
+from teenycuda_cli.report.heatmap import ascii_lines, print_colours
+
+if TYPE_CHECKING:
+    from teenycuda_cli.driver.results import Shown
+    from teenycuda_cli.report.paint import Paint
+
+LEAST = 3  # rows and columns from which a heatmap says more than the numbers
+
+
+def print_shown(shown: Sequence[Shown], paint: Paint) -> None:
+    """Print each buffer to standard output; in colour where `paint` is on."""
+    from teenycuda_cli.driver.dtypes import decode  # noqa: PLC0415  (numpy, which a launch has)
+
+    for each in shown:
+        sys.stdout.write("".join(f"{line}\n" for line in table_lines(each.name, each.element, each.stored)))
+        if each.stored.ndim != 2 or min(each.stored.shape) < LEAST or each.element.kind == "complex":
+            continue
+        values = decode(each.element, each.stored)
+        if paint.enabled:
+            sys.stdout.flush()
+            print_colours(values)
+        else:
+            sys.stdout.write("".join(f"{line}\n" for line in ascii_lines(values)))
