@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from teenycuda_cli import __version__
-from teenycuda_cli.errors import TeenycudaError, TimeoutExpired
+from teenycuda_cli.errors import InternalError, OutOfMemory, TeenycudaError, TimeoutExpired
 
 COMMANDS = {
     "inspect": "Tell what a PTX file, cubin or fatbin is.",
@@ -79,6 +79,20 @@ def run(arguments: Sequence[str]) -> int:
         # The reader has gone: end quietly, and keep the interpreter from flushing into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if os.environ.get("TEENYCUDA_TRACEBACK"):
+            raise
+        return _report(command, _defect(error), as_json)
+
+
+def _defect(error: Exception) -> TeenycudaError:
+    """What a user is told of a mistake in teenycuda itself; a file too large for the memory is none."""
+    if isinstance(error, MemoryError):
+        return OutOfMemory("there is not enough memory on this machine", hint="use smaller buffers or files")
+    return InternalError(
+        f"a defect of teenycuda: {type(error).__name__}: {error}",
+        hint="please report it with the file; TEENYCUDA_TRACEBACK=1 shows where it happened",
+    )
 
 
 def _leave(code: int) -> NoReturn:

@@ -127,3 +127,16 @@ class DeviceNotFound(TeenycudaError):
 
     exit_code = 77
     kind = "device"
+
+
+class OutOfMemory(LaunchError):
+    """The machine has not the memory that the command needs."""
+
+    kind = "memory"
+
+
+class InternalError(TeenycudaError):
+    """A mistake in teenycuda itself: EX_SOFTWARE of sysexits.h, which no documented outcome uses."""
+
+    exit_code = 70
+    kind = "internal"
