@@ -20,7 +20,7 @@ from teenycuda_cli.driver.dtypes import Array, bits_differ
 from teenycuda_cli.driver.geometry import check_geometry, check_shared
 from teenycuda_cli.driver.matching import Binding
 from teenycuda_cli.driver.packing import POINTER_BYTES, scalar_type
-from teenycuda_cli.driver.plan import LaunchRequest, Notice, Plan, make_plan
+from teenycuda_cli.driver.plan import LaunchRequest, Notice, Plan, View, make_plan
 from teenycuda_cli.driver.registry import check_spec, start_device
 from teenycuda_cli.driver.results import ArgumentResult, DeviceName, LaunchReport, Shown, Timing
 from teenycuda_cli.driver.saving import write_save
@@ -170,10 +170,13 @@ def _report(plan: Plan, after: Mapping[str, Array], device: DeviceName) -> Launc
             for binding in plan.bindings
             if binding.argument
         ),
-        shown=tuple(
-            Shown(view.name, view.buffer.element, view.of(after[view.buffer.name])) for view in plan.shows
-        ),
+        shown=tuple(_shown(view, after) for view in plan.shows),
     )
+
+
+def _shown(view: View, after: Mapping[str, Array]) -> Shown:
+    buffer = view.buffer
+    return Shown(view.name, buffer.element, view.of(after[buffer.name]), buffer.poisoned)
 
 
 def _argument_result(

@@ -39,11 +39,15 @@ class ArgumentResult:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A buffer to show: its stored elements after the launch; of a dry run, before it."""
+    """A buffer to show: its stored elements after the launch (of a dry run, before it).
+
+    `poisoned` says that it held the poison pattern before the launch.
+    """
 
     name: str
     element: ElementType
     stored: Array
+    poisoned: bool
 
 
 @dataclass(frozen=True, slots=True)

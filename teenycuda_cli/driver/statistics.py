@@ -13,10 +13,10 @@ from teenycuda_cli.driver.element_types import ElementType
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Least, greatest and mean of what is a number (None where nothing is), NaNs, elements still poison.
+    """Least, greatest and mean of the numbers that were written, NaNs, elements still poison.
 
-    Infinite values count for least and greatest; complex elements have
-    neither. `mean` is taken over the finite ones.
+    They are None where there is no such number, and of complex elements.
+    Infinite values count for least and greatest, not for the mean.
     """
 
     least: float | int | None
@@ -28,12 +28,16 @@ class Statistics:
 
 def statistics(element: ElementType, stored: Array, *, poisoned: bool) -> Statistics:
     """The statistics of stored elements; `poisoned` says that they held the poison pattern before."""
-    untouched = int(np.count_nonzero(is_poison(element, stored))) if poisoned else 0
+    marks = is_poison(element, stored) if poisoned else None
+    untouched = int(np.count_nonzero(marks)) if marks is not None else 0
     values = stored if element.kind == "bool" else decode(element, stored)
     with np.errstate(all="ignore"):
         if element.kind == "complex":
             return Statistics(None, None, None, int(np.count_nonzero(np.isnan(values))), untouched)
         if element.kind != "float":
+            values = values[~marks] if marks is not None and untouched else values
+            if not values.size:
+                return Statistics(None, None, None, 0, untouched)
             return Statistics(
                 int(values.min()), int(values.max()), float(values.mean(dtype=np.float64)), 0, untouched
             )

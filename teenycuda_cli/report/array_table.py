@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from teenycuda_cli.report.launch import DIGITS, value_text
@@ -10,6 +10,7 @@ from teenycuda_cli.report.launch import DIGITS, value_text
 if TYPE_CHECKING:
     from teenycuda_cli.driver.dtypes import Array
     from teenycuda_cli.driver.element_types import ElementType
+    from teenycuda_cli.driver.results import Shown
 
 ROWS = 16
 COLUMNS = 8
@@ -17,61 +18,62 @@ LONGEST = 64  # elements of one dimension shown in full
 SHORT = 6  # digits in a table
 
 
-def table_lines(name: str, element: ElementType, stored: Array) -> Iterator[str]:
-    """The buffer's name and shape, then its values; the first and last rows and columns of a large one."""
-    from teenycuda_cli.driver.dtypes import decode, is_poison  # noqa: PLC0415  (numpy, which a launch has)
-
+def table_lines(shown: Shown) -> Iterator[str]:
+    """The buffer's name and shape, then its values, cut in the middle; `·` is what was never written."""
+    stored = shown.stored
     shape = "x".join(map(str, stored.shape))
-    yield f"{name}: {shape}x{element.name}"
-    rows = stored.reshape(-1, stored.shape[-1]) if stored.ndim > 1 else stored.reshape(1, -1)
-    if stored.ndim == 1:
-        yield from _one_dimension(element, stored)
-        return
-    picked_rows = _picked(rows.shape[0], ROWS)
-    picked_columns = _picked(rows.shape[1], COLUMNS)
+    yield f"{shown.name}: {shape}x{shown.element.name}"
+    yield from _one_dimension(shown) if stored.ndim == 1 else _rows(shown)
+
+
+def _rows(shown: Shown) -> Iterator[str]:
+    rows = shown.stored.reshape(-1, shown.stored.shape[-1])
+    columns = _picked(rows.shape[1], COLUMNS)
     cells = []
-    for row in picked_rows:
+    for row in _picked(rows.shape[0], ROWS):
         if row is None:
-            cells.append(["⋮"] + ["⋮"] * len(picked_columns))
+            cells.append(["⋮"] * (len(columns) + 1))
             continue
-        line = [_row_label(row, stored.shape)]
-        values = decode(element, rows[row])
-        poisoned = is_poison(element, rows[row])
-        line += [
-            "…" if at is None else "·" if poisoned[at] else _cell(values[at].item(), element)
-            for at in picked_columns
-        ]
-        cells.append(line)
+        texts = _cells(shown, rows[row], columns)
+        cells.append([_row_label(row, shown.stored.shape), *texts])
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
     for line in cells:
-        label = f"{line[0]:>{widths[0]}}"
-        yield f"  {label}  " + "  ".join(
-            f"{text:>{width}}" for text, width in zip(line[1:], widths[1:], strict=True)
-        )
+        yield "  " + "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
 
 
-def _one_dimension(element: ElementType, stored: Array) -> Iterator[str]:
-    from teenycuda_cli.driver.dtypes import decode, is_poison  # noqa: PLC0415  (as above)
-
-    size = stored.size
-    starts = range(0, size, COLUMNS)
-    shown = list(starts) if size <= LONGEST else [*starts[:4], None, *starts[-4:]]
-    texts: dict[int, list[str]] = {}
-    for start in shown:
-        if start is not None:
-            part = stored[start : start + COLUMNS]
-            marks = is_poison(element, part)
-            values = decode(element, part).tolist()
-            texts[start] = [
-                "·" if mark else _cell(value, element) for value, mark in zip(values, marks, strict=True)
-            ]
-    width = max((len(text) for row in texts.values() for text in row), default=1)
-    label = len(str(max(texts, default=0)))
-    for start in shown:
+def _one_dimension(shown: Shown) -> Iterator[str]:
+    size = shown.stored.size
+    starts: list[int | None] = list(range(0, size, COLUMNS))
+    if size > LONGEST:
+        starts = [*starts[:4], None, *starts[-4:]]
+    texts = {
+        start: _cells(shown, shown.stored[start : start + COLUMNS], range(min(COLUMNS, size - start)))
+        for start in starts
+        if start is not None
+    }
+    width = max(len(text) for row in texts.values() for text in row)
+    label = len(str(max(texts)))
+    for start in starts:
         if start is None:
             yield f"  {'⋮':>{label}}"
         else:
             yield f"  {start:>{label}}  " + "  ".join(f"{text:>{width}}" for text in texts[start])
+
+
+def _cells(shown: Shown, stored: Array, places: Iterable[int | None]) -> list[str]:
+    from teenycuda_cli.driver.dtypes import decode, is_poison  # noqa: PLC0415  (numpy, which a launch has)
+
+    values = decode(shown.element, stored)
+    marks = is_poison(shown.element, stored) if shown.poisoned else None
+    texts = []
+    for place in places:
+        if place is None:
+            texts.append("…")
+        elif marks is not None and marks[place]:
+            texts.append("·")
+        else:
+            texts.append(_cell(values[place].item(), shown.element))
+    return texts
 
 
 def _picked(count: int, most: int) -> list[int | None]:

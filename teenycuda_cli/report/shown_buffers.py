@@ -18,13 +18,17 @@ LEAST = 3  # rows and columns from which a heatmap says more than the numbers
 
 def print_shown(shown: Sequence[Shown], paint: Paint) -> None:
     """Print each buffer to standard output; in colour where `paint` is on."""
-    from teenycuda_cli.driver.dtypes import decode  # noqa: PLC0415  (numpy, which a launch has)
+    import numpy as np  # noqa: PLC0415  (a launch has it)
+
+    from teenycuda_cli.driver.dtypes import decode, is_poison  # noqa: PLC0415  (as above)
 
     for each in shown:
-        sys.stdout.write("".join(f"{line}\n" for line in table_lines(each.name, each.element, each.stored)))
+        sys.stdout.write("".join(f"{line}\n" for line in table_lines(each)))
         if each.stored.ndim != 2 or min(each.stored.shape) < LEAST or each.element.kind == "complex":
             continue
-        values = decode(each.element, each.stored)
+        values = decode(each.element, each.stored).astype(np.float64)
+        if each.poisoned:
+            values[is_poison(each.element, each.stored)] = np.nan
         if paint.enabled:
             sys.stdout.flush()
             print_colours(values)
