@@ -151,6 +151,7 @@ def _kernel(
     facts = all_facts.get(symbol.name, _Facts())
     shared = sections.get(f".nv.shared.{symbol.name}")
     constants = sections.get(f".nv.constant0.{symbol.name}")
+    user_constants = sections.get(".nv.constant3")
     threads = facts.reqntid or facts.maxntid
     text = elf.sections[symbol.section] if symbol.section < len(elf.sections) else None
     registers = facts.registers
@@ -162,9 +163,10 @@ def _kernel(
         params=tuple(sorted(facts.params, key=lambda each: each.index)),
         registers=registers,
         static_shared=_static_shared(shared, number, elf.type) if shared else 0,
-        local=facts.frame,
-        stack=facts.stack,
-        const=constants.size if constants else 0,
+        frame=facts.frame,
+        local=facts.stack,
+        const=user_constants.size if user_constants else 0,
+        const_bank0=constants.size if constants else 0,
         max_threads=math.prod(threads) if threads else None,
         reqntid=_triple(facts.reqntid),
         maxntid=_triple(facts.maxntid),

@@ -24,9 +24,10 @@ class Kernel:
     params: tuple[KernelParameter, ...]
     registers: int | None  # per thread
     static_shared: int  # without the kilobyte that sm_90 and later reserve for themselves
-    local: int  # per thread: the entry's own stack frame
-    stack: int | None  # per thread: the frame and those of all that it calls; None where that is not bounded
-    const: int  # constant bank 0: what the driver needs, and the parameters
+    frame: int  # per thread: the entry's own stack frame
+    local: int | None  # per thread: the frame and those of all that it calls; None where that is not bounded
+    const: int  # the module's `.const` variables
+    const_bank0: int  # what the driver needs at a launch, and the parameters
     max_threads: int | None  # the product of reqntid, or of maxntid
     reqntid: tuple[int, int, int] | None
     maxntid: tuple[int, int, int] | None

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from teenycuda_cli.binary import Cubin, Fatbin, FatbinEntry
 from teenycuda_cli.driver.architectures import code_runs_on, normal_arch, ptx_assembles_for, sm_number
 from teenycuda_cli.driver.assembler import Assembly, assemble
 from teenycuda_cli.driver.diagnostics import Diagnostic, LineMap, diagnose
 from teenycuda_cli.driver.image import Image, image_of
-from teenycuda_cli.driver.theoretical_occupancy import Occupancy, theoretical_occupancy
+from teenycuda_cli.driver.theoretical_occupancy import Occupancy, largest_block, theoretical_occupancy
 from teenycuda_cli.driver.usage import EntryUsage, usage_of
 from teenycuda_cli.errors import AssembleError, PtxSyntaxError, UsageError
 from teenycuda_cli.ptx.source import Source
+
+if TYPE_CHECKING:
+    from teenycuda_cli.ptx.syntax import Module
 
 OLDEST_ARCH = "sm_75"
 """What nvJitLink 13 begins with; older targets are assembled for it, which PTX allows."""
@@ -112,7 +116,7 @@ def _load_ptx(image: Image, arch: str | None, options: LoadOptions) -> LoadResul
         image=image,
         ok=assembly.ok,
         arch=assembly.arch,
-        kernels=_kernels(assembly.entries, assembly.arch, prepared.source, target),
+        kernels=_ptx_kernels(assembly.entries, assembly.arch, prepared.source, target),
         diagnostics=diagnose(assembly, image.source, prepared.line_map),
         assembler=assembly.assembler,
         assembler_version=assembly.version,
@@ -147,12 +151,17 @@ def _prepare(image: Image, options: LoadOptions) -> _Prepared:
     return _Prepared(Source(stripped.data, image.name), stripped.user_line)
 
 
-def _target(source: Source) -> str:
-    """The architecture that PTX is made for; PtxSyntaxError where it does not say."""
+def _module(source: Source) -> Module:
+    """The module without its bodies; PtxSyntaxError."""
     from teenycuda_cli.ptx.parser import parse  # noqa: PLC0415  (only for PTX)
 
+    return parse(source, bodies=False)
+
+
+def _target(source: Source) -> str:
+    """The architecture that PTX is made for; PtxSyntaxError where it does not say."""
     try:
-        names = parse(source, bodies=False).target
+        names = _module(source).target
     except PtxSyntaxError:
         found = _TARGET.search(source.text)
         if found is None:
@@ -161,11 +170,27 @@ def _target(source: Source) -> str:
     return next((name for name in names if sm_number(name) is not None), OLDEST_ARCH)
 
 
-def _kernels(
+def _ptx_kernels(
     usages: tuple[EntryUsage, ...], arch: str, source: Source, target: str
 ) -> tuple[LoadedKernel, ...]:
-    del source
-    return tuple(_kernel(replace(usage, ptx_version=sm_number(target)), arch) for usage in usages)
+    """The entries with what the file and the JSON beside it say of threads and dynamic shared memory."""
+    from teenycuda_cli.ptx.metadata import read_metadata  # noqa: PLC0415  (only for PTX that assembles)
+    from teenycuda_cli.ptx.sidecar import find_sidecar  # noqa: PLC0415
+
+    usages = tuple(replace(usage, ptx_version=sm_number(target)) for usage in usages)
+    try:
+        module = _module(source)
+    except PtxSyntaxError:  # the assembler knows better
+        return tuple(_kernel(usage, arch) for usage in usages)
+    sidecar, _ = find_sidecar(source.name)
+    entries = {entry.name: entry for entry in module.entries}
+    kernels = []
+    for usage in usages:
+        entry = entries.get(usage.name)
+        metadata = read_metadata(module, entry, (sidecar,) if sidecar else ()) if entry else None
+        threads, dynamic = (metadata.threads_per_block, metadata.shared.number) if metadata else (None, 0)
+        kernels.append(_kernel(usage, arch, threads, dynamic))
+    return tuple(kernels)
 
 
 def _kernel(usage: EntryUsage, arch: str, threads: int | None = None, dynamic: int = 0) -> LoadedKernel:
@@ -175,6 +200,8 @@ def _kernel(usage: EntryUsage, arch: str, threads: int | None = None, dynamic: i
     if number is not None and threads and usage.registers is not None:
         shared = (usage.shared_bytes or 0) + dynamic
         occupancy = theoretical_occupancy(number, usage.registers, threads, shared)
+    if number is not None and usage.max_threads is None and usage.registers is not None:
+        usage = replace(usage, max_threads=largest_block(number, usage.registers))
     return LoadedKernel(usage, occupancy)
 
 

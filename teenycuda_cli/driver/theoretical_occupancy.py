@@ -7,7 +7,7 @@ from dataclasses import dataclass
 WARP = 32
 _REGISTERS = 65536  # of a multiprocessor, on each architecture here
 _REGISTERS_AT_ONCE = 256  # a warp gets its registers in such lots
-_WARPS_AT_ONCE = 4  # and a block its warps: the multiprocessor has four parts
+_PARTS = 4  # of a multiprocessor, with a quarter of the registers each
 _MAX_THREADS = 1024  # of a block
 _MAX_REGISTERS = 255  # of a thread
 
@@ -56,6 +56,15 @@ class Occupancy:
     active_clusters: int | None = None
 
 
+def largest_block(sm: int, registers: int) -> int | None:
+    """The most threads a block of a kernel can have that needs so many registers; None for an unknown SM."""
+    if sm not in _MULTIPROCESSORS:
+        return None
+    sizes = range(_MAX_THREADS, 0, -WARP)
+    fits = (size for size in sizes if (_registers_allow(registers) // (size // WARP)))
+    return next(fits, None)
+
+
 def theoretical_occupancy(sm: int, registers: int, threads: int, shared_bytes: int) -> Occupancy | None:
     """The occupancy with `threads` and `shared_bytes`, static included, a block; None for an unknown SM.
 
@@ -67,14 +76,17 @@ def theoretical_occupancy(sm: int, registers: int, threads: int, shared_bytes: i
         return None
     warps = -(-threads // WARP)
     blocks = 0 if threads > _MAX_THREADS else min(unit.blocks, unit.warps // warps)
-    if registers:
-        warp_registers = _round_up(min(registers, _MAX_REGISTERS) * WARP, _REGISTERS_AT_ONCE)
-        resident = _REGISTERS // warp_registers // _WARPS_AT_ONCE * _WARPS_AT_ONCE
-        blocks = min(blocks, resident // _round_up(warps, _WARPS_AT_ONCE))
+    blocks = min(blocks, _registers_allow(registers) // warps)
     block_shared = _round_up(shared_bytes + unit.reserved, unit.shared_at_once)
     if block_shared:
         blocks = min(blocks, unit.shared // block_shared)
     return Occupancy(threads, shared_bytes, blocks, 100.0 * blocks * warps / unit.warps)
+
+
+def _registers_allow(registers: int) -> int:
+    """How many warps of so many registers a thread a multiprocessor has room for."""
+    warp_registers = _round_up(min(max(registers, 1), _MAX_REGISTERS) * WARP, _REGISTERS_AT_ONCE)
+    return _REGISTERS // warp_registers // _PARTS * _PARTS
 
 
 def _round_up(number: int, step: int) -> int:

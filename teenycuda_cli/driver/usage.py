@@ -23,7 +23,13 @@ class Spills:
 
 @dataclass(frozen=True, slots=True)
 class EntryUsage:
-    """What an entry uses. Bytes; those of stack, local memory and spills are a thread's. None is unknown."""
+    """What an entry uses, in bytes; None is unknown.
+
+    `stack_bytes` is a thread's own stack frame, `local_bytes` with the frames
+    of all that it calls, `const_bytes` the module's `.const` variables, as the
+    driver counts them. `max_threads` is what the entry or its registers allow
+    a block.
+    """
 
     name: str
     registers: int | None
@@ -75,7 +81,7 @@ def usage_of(kernel: Kernel, spills: Spills | None = None) -> EntryUsage:
     return EntryUsage(
         name=kernel.name,
         registers=kernel.registers,
-        stack_bytes=kernel.stack,
+        stack_bytes=kernel.frame,
         spill_store_bytes=spills.stores if spills else None,
         spill_load_bytes=spills.loads if spills else None,
         local_bytes=kernel.local,

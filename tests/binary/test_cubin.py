@@ -83,7 +83,8 @@ def test_resources_are_those_that_cuobjdump_tells() -> None:
     for name, *numbers in told:
         registers, stack, shared, const = map(int, numbers)
         kernel = _kernel(name)
-        assert (kernel.registers, kernel.stack, kernel.const) == (registers, stack, const)
+        assert (kernel.registers, kernel.local, kernel.const_bank0) == (registers, stack, const)
+        assert kernel.const == 64
         assert kernel.static_shared == max(shared - 1024, 0)
     assert _kernel("required").static_shared == 100
     assert _kernel("required").barriers == 1
@@ -101,7 +102,7 @@ def test_relocatable_code_is_told() -> None:
     relocatable = _read("relocatable.cubin")
     assert relocatable.relocatable
     assert not _read("several.cubin").relocatable
-    assert {kernel.stack for kernel in relocatable.kernels} == {None}
+    assert {kernel.local for kernel in relocatable.kernels} == {None}
 
 
 def test_debug_sections_are_listed() -> None:

@@ -50,6 +50,7 @@ def test_every_entry_is_there() -> None:
     assert len(entries) == SPILLING.count(b".entry")
     assert entries["transpose"].shared_bytes == 32 * 33 * 4
     assert entries["print_it"].stack_bytes
+    assert (entries["math"].local_bytes or 0) > (entries["math"].stack_bytes or 0)  # it calls a function
     assert not entries["saxpy"].stack_bytes
 
 
