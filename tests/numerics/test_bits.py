@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.numerics.instruction_runner import run
 from tests.numerics.test_integer import EDGES, pairs, signed
 
@@ -71,7 +72,7 @@ def lop3(a: int, b: int, c: int, table: int) -> int:
 
 
 def test_lop3_every_table() -> None:
-    """lop3 gives each of the 256 functions of three bits; with a predicate, whether the result is not zero."""
+    """lop3 gives each of the 256 functions of three bits, and a predicate whether one is not zero."""
     a, b, c = 0xF0F0A5C3, 0xCCCC5A3C, 0xAAAA96E1
     for table in range(256):
         expected = lop3(a, b, c, table)

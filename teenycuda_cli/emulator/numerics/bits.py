@@ -77,7 +77,7 @@ def find_first(shift_amount: bool) -> Callable[..., Any]:
 
 
 def find_nth(mask: Any, base: Any, offset: Any, out: Any = None) -> Any:
-    """fns: the place of the |offset|-th one from bit `base` on, upward or (offset < 0) downward; else all ones."""
+    """fns: the place of the |offset|-th one from bit `base` on, up or (offset < 0) down; else all ones."""
     mask, base, offset = np.broadcast_arrays(mask, base.astype(np.int64), offset.astype(np.int64))
     step = np.where(offset < 0, -1, 1)
     left = np.maximum(np.abs(offset) - 1, 0)

@@ -53,7 +53,7 @@ def shape_of(sources: tuple[Any, ...], out: Any) -> tuple[int, ...]:
 def pieces(
     sources: tuple[Any, ...], shape: tuple[int, ...], lanes: int = LANES
 ) -> Iterator[tuple[slice, list[Any]]]:
-    """The sources, flattened, so many lanes at a time, with the slice of the flat result that they belong to."""
+    """The sources, flattened, so many lanes at a time, each time with its slice of the flat result."""
     flat = [_flat(source, shape) for source in sources]
     for start in range(0, math.prod(shape), lanes):
         piece = slice(start, start + lanes)

@@ -27,7 +27,7 @@ BF16 = Format(8, -133, 127)
 
 
 def _rounds_up(mode: str, negative: bool, odd: bool, tie: int) -> bool:
-    """Whether the magnitude grows; `tie` compares the lost part with one half (−1, 0, 1), after it is not 0."""
+    """Whether the magnitude grows; `tie` compares the lost part, which is not 0, with one half."""
     if mode == "rn":
         return tie > 0 or (tie == 0 and odd)
     if mode == "rna":
@@ -38,7 +38,7 @@ def _rounds_up(mode: str, negative: bool, odd: bool, tie: int) -> bool:
 
 
 def rounded(number: int, scale: int, mode: str, target: Format, sticky: bool = False) -> float:
-    """number × 2^scale as the nearest value of a format in a rounding mode; `sticky`: a bit more, away from 0.
+    """number × 2^scale in a format and rounding mode; `sticky`: the magnitude is a trifle more.
 
     number must not be 0. Overflow gives infinity or the greatest finite value,
     as the mode says. The result is exact as a Python float.

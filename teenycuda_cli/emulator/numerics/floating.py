@@ -1,7 +1,9 @@
-"""f32 and f64 values: canonical NaN, flushing of subnormals, saturation.
+"""f32 and f64 values: canonical NaN, flushing of subnormals, saturation, minimum and maximum.
 
-`raw` results of arithmetic may hold any NaN; `canonical` turns them into
-PTX's one NaN, in place, where the bits come to light.
+`raw` results of f32 arithmetic may hold any NaN; `canonical` turns them into
+PTX's one NaN, in place, where the bits come to light. f64 keeps the NaNs that
+x86 gives: payloads are handed on, an invalid operation gives
+0xfff8000000000000.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from typing import Any
 import numpy as np
 
 NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
-NAN64 = np.uint64(0x7FFFFFFFFFFFFFFF).view(np.float64)
+NAN64 = np.uint64(0x7FF8000000000000).view(np.float64)
 TINY32 = np.float32(2.0**-126)
 _NANS: dict[np.dtype[Any], Any] = {np.dtype("f4"): NAN32, np.dtype("f8"): NAN64}
+_RAW: dict[np.dtype[Any], np.dtype[Any]] = {np.dtype("f4"): np.dtype("u4"), np.dtype("f8"): np.dtype("u8")}
 
 
 def canonical(values: Any) -> Any:
@@ -41,8 +44,8 @@ def flushed(values: Any) -> Any:
 def saturated(values: Any, out: Any = None) -> Any:
     """Clamped to [0, 1]; NaN and −0 become +0."""
     one, zero = values.dtype.type(1), values.dtype.type(0)
-    result = np.fmax(np.fmin(values, one, out=out), zero, out=out)
-    return np.add(result, zero, out=out)
+    result = np.add(values, zero, out=out)  # quiet, and no −0
+    return np.fmin(np.fmax(result, zero, out=out), one, out=out)
 
 
 def modified(operation: Callable[..., Any], ftz: bool, sat: bool) -> Callable[..., Any]:
@@ -52,10 +55,102 @@ def modified(operation: Callable[..., Any], ftz: bool, sat: bool) -> Callable[..
 
     def evaluate(*sources: Any, out: Any = None) -> Any:
         if ftz:
-            sources = tuple([flushed(source) for source in sources])
+            sources = tuple([flushed(source) if _is_f32(source) else source for source in sources])
         result = operation(*sources, out=out)
-        if ftz:
+        if ftz and _is_f32(result):
             result = flushed(result)
         return saturated(result) if sat else result
+
+    return evaluate
+
+
+def _is_f32(values: Any) -> bool:
+    return bool(values.dtype == np.float32)
+
+
+def bits_of(values: Any) -> Any:
+    """The raw bits of f32 or f64 as unsigned integers."""
+    return values.view(_RAW[values.dtype])
+
+
+def extreme(greatest: bool, keep_nan: bool) -> Callable[..., Any]:
+    """min or max with −0 below +0; NaN wins with `keep_nan`, and otherwise loses to a number."""
+    if keep_nan:
+        ufunc = np.maximum if greatest else np.minimum
+    else:
+        ufunc = np.fmax if greatest else np.fmin
+    join = np.bitwise_and if greatest else np.bitwise_or
+
+    def evaluate(a: Any, b: Any, out: Any = None) -> Any:
+        result = ufunc(a, b, out=out)
+        if not keep_nan and np.isnan(np.maximum.reduce(result, axis=None)):
+            # numpy's fmax and fmin let a signalling NaN win in some lanes
+            result = np.where(np.isnan(a), b, np.where(np.isnan(b), a, result))[()]
+        left, right = bits_of(a), bits_of(b)
+        sign = left.dtype.type(1 << (8 * left.dtype.itemsize - 1))
+        opposite = np.equal(np.bitwise_xor(left, right), sign)
+        if opposite.any():
+            zeros = opposite & (a == 0)
+            if zeros.any():
+                result = np.where(zeros, join(left, right).view(a.dtype), result)[()]
+        return result
+
+    return evaluate
+
+
+def extreme_of_magnitudes(greatest: bool, keep_nan: bool, flip: bool) -> Callable[..., Any]:
+    """min or max of |a| and |b|; with `flip` its sign is the exclusive or of theirs."""
+    ufunc = extreme(greatest, keep_nan)
+
+    def evaluate(a: Any, b: Any, out: Any = None) -> Any:
+        result = ufunc(np.abs(a), np.abs(b), out=out)
+        if not flip:
+            return result
+        negative = np.signbit(a) != np.signbit(b)
+        return np.where(np.isnan(result), result, np.where(negative, -result, result))[()]
+
+    return evaluate
+
+
+def of_three(pairwise: Callable[..., Any]) -> Callable[..., Any]:
+    """A minimum or maximum of three."""
+
+    def evaluate(a: Any, b: Any, c: Any, out: Any = None) -> Any:
+        return pairwise(pairwise(a, b), c, out=out)
+
+    return evaluate
+
+
+def copy_sign(a: Any, b: Any, out: Any = None) -> Any:
+    """b with the sign of a, NaNs too."""
+    sign = bits_of(a).dtype.type(1 << (8 * a.dtype.itemsize - 1))
+    result = np.bitwise_or(np.bitwise_and(bits_of(a), sign), np.bitwise_and(bits_of(b), sign - type(sign)(1)))
+    if out is None:
+        return result.view(a.dtype)
+    np.copyto(out, result.view(a.dtype))
+    return out
+
+
+def _subnormal(a: Any) -> Any:
+    least = np.finfo(a.dtype).smallest_normal
+    return (np.abs(a) < least) & (a != 0)
+
+
+_PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "finite": np.isfinite,
+    "infinite": np.isinf,
+    "number": lambda a: ~np.isnan(a),
+    "notanumber": np.isnan,
+    "normal": lambda a: np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).smallest_normal),
+    "subnormal": _subnormal,
+}
+
+
+def has_property(name: str) -> Callable[..., Any]:
+    """testp: whether a float has a property."""
+    test = _PROPERTIES[name]
+
+    def evaluate(a: Any, out: Any = None) -> Any:
+        return test(a)
 
     return evaluate

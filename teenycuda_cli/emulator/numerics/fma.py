@@ -98,6 +98,12 @@ def fma32(a: Any, b: Any, c: Any, out: Any = None) -> Any:
     return target
 
 
+def of_specials(a: Any, b: Any, c: Any) -> Any:
+    """a × b + c with two roundings, where a zero, an infinity or NaN makes it exact or settles it."""
+    only_c = np.isinf(c) & np.isfinite(a) & np.isfinite(b)
+    return np.where(only_c, c, a * b + c)
+
+
 def _in_room(a: Any, b: Any, c: Any) -> Any:
     """Lanes where no error term of the f64 algorithm can under- or overflow."""
     high = np.maximum(np.abs(a), np.maximum(np.abs(b), np.abs(c)))
@@ -112,7 +118,7 @@ def _fma64(a: Any, b: Any, c: Any) -> Any:
     result = np.asarray(high + odd(*two_sum(rest, low)))
     narrow = ~np.asarray(_in_room(a, b, c))
     if narrow.any():
-        plain = a * b + c
+        plain = of_specials(a, b, c)
         special = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c)) | (a == 0) | (b == 0)
         result = np.where(special, plain, result)
         for index in zip(*np.nonzero(np.atleast_1d(narrow & ~special)), strict=True):

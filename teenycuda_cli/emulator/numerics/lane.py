@@ -7,11 +7,17 @@ range of their type, f32 and f64 are Python floats, predicates are bools.
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
+from teenycuda_cli.emulator.numerics import exact
+
 _F32 = struct.Struct("<f")
+_F64 = struct.Struct("<d")
+_I64 = struct.Struct("<q")
 _INFINITY = float("inf")
+_TINY = 2.0**-126
 
 
 def s16(value: int) -> int:
@@ -85,7 +91,80 @@ def rem_s(a: int, b: int, width: int) -> int:
     return -rest if a < 0 else rest
 
 
+def ftz(value: float) -> float:
+    """An f32, subnormal flushed to zero of its sign."""
+    return value * 0.0 if -_TINY < value < _TINY else value
+
+
+def sat(value: float) -> float:
+    """Clamped to [0, 1], NaN and −0 to +0."""
+    return min(value, 1.0) if value > 0 else 0.0
+
+
+def fma32(a: float, b: float, c: float) -> float:
+    """a × b + c of f32, rounded once: the f64 sum is made odd where it is not exact."""
+    product = a * b
+    total = product + c
+    part = total - product
+    error = (product - (total - part)) + (c - part)
+    if error and error - error == 0.0 and not _I64.unpack(_F64.pack(total))[0] & 1:
+        total = math.nextafter(total, math.inf if error > 0 else -math.inf)
+    return f32(total)
+
+
+def quotient(a: float, b: float) -> float:
+    """a ÷ b, by zero too."""
+    if b:
+        return a / b
+    if a == 0 or math.isnan(a) or math.isnan(b):
+        return math.nan
+    return math.copysign(math.inf, math.copysign(1.0, a) * math.copysign(1.0, b))
+
+
+def root(value: float) -> float:
+    """√value; NaN below zero."""
+    return math.sqrt(value) if value >= 0 else value if value == 0 else math.nan
+
+
+_FORMATS = {"f32": exact.F32, "f64": exact.F64}
+
+
+def directed(name: str, kind: str, mode: str, a: float, b: float = 0.0, c: float = 0.0) -> float:
+    """add sub mul div rcp sqrt fma on one lane in a rounding mode."""
+    target = _FORMATS[kind]
+    if name == "sub":
+        name, b = "add", -b
+    if name == "add":
+        return exact.fma(1.0, a, b, mode, target)
+    if name == "mul":
+        return exact.fma(a, b, -0.0 if math.copysign(1.0, a) != math.copysign(1.0, b) else 0.0, mode, target)
+    if name == "fma":
+        return exact.fma(a, b, c, mode, target)
+    if name == "rcp":
+        name, a, b = "div", 1.0, a
+    if name == "div":
+        plain = quotient(a, b)
+        special = not (a and b) or not (math.isfinite(a) and math.isfinite(b))
+        return plain if special else exact.divide(a, b, mode, target)
+    return root(a) if not (a > 0 and math.isfinite(a)) else exact.root(a, mode, target)
+
+
+def lesser(a: float, b: float, keep_nan: bool) -> float:
+    """min with −0 below +0; NaN wins with `keep_nan`, and otherwise loses to a number."""
+    if math.isnan(a) or math.isnan(b):
+        return math.nan if keep_nan else a if math.isnan(b) else b
+    if a == b:
+        return a if math.copysign(1.0, a) < 0 else b
+    return a if a < b else b
+
+
+def greater(a: float, b: float, keep_nan: bool) -> float:
+    """max with +0 above −0; NaN wins with `keep_nan`, and otherwise loses to a number."""
+    return -lesser(-a, -b, keep_nan)
+
+
 NAMESPACE: dict[str, Any] = {
     function.__name__: function
     for function in (s8, s16, s32, s64, f32, f32_of_int, clamp32, div_u, div_s, rem_u, rem_s)
+    + (ftz, sat, fma32, exact.fma64, quotient, root, directed, lesser, greater)
 }

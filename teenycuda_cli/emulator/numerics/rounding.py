@@ -15,7 +15,7 @@ import numpy as np
 
 from teenycuda_cli.emulator.numerics import exact
 from teenycuda_cli.emulator.numerics.blocks import blockwise
-from teenycuda_cli.emulator.numerics.fma import fma32, fma64, odd_sum, two_product, two_sum
+from teenycuda_cli.emulator.numerics.fma import fma32, fma64, odd_sum, of_specials, two_product, two_sum
 
 _ROOM_LOW = 2.0**-400
 _ROOM_HIGH = 2.0**400
@@ -169,8 +169,7 @@ def _fma64(mode: str) -> Callable[..., Any]:
     def evaluate(a: Any, b: Any, c: Any) -> Any:
         usual = _roomy(a, b) & _roomy(c)
         nearest = np.asarray(fma(a, b, c))
-        plain = a * b + c
-        result = np.where(usual, nearest, plain)
+        result = np.where(usual, nearest, of_specials(a, b, c))
         singly = ~usual & _finite(a, b, c) | _zero_of_opposites(a, b, nearest)
         return _repaired(result, singly, lambda x, y, z: exact.fma(x, y, z, mode, exact.F64), (a, b, c))
 

@@ -222,7 +222,7 @@ def _type_of(name: str, form: Form, bound: Mapping[str, str]) -> str:
         return f"b{base[1:]}"
     if named == "type":
         return base
-    return bound[named] if named in bound else named
+    return bound.get(named, named)
 
 
 # -------------------------------------------------------------------- table
@@ -251,10 +251,10 @@ class Table:
         """Import every module of this package, whose rows then stand in the table."""
         if self.loaded:
             return
-        self.loaded = True
         package = importlib.import_module(__package__)
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{__package__}.{module.name}")
+        self.loaded = True
 
     def add(self, form: Form) -> None:
         """Append a row."""
@@ -289,7 +289,7 @@ class Table:
             if bound is None:
                 continue
             if pattern.fits(shapes):
-                return _operation(pattern, bound, len(shapes), shapes)
+                return _operation(pattern, bound, len(shapes))
             named.append(pattern.form.syntax)
         name = ".".join((opcode, *modifiers))
         if named:
@@ -297,11 +297,11 @@ class Table:
         return Unsupported(f"the emulator has {opcode}, but not in the form {name}")
 
 
-def _operation(pattern: Pattern, bound: dict[str, str], count: int, shapes: tuple[str, ...]) -> Operation:
+def _operation(pattern: Pattern, bound: dict[str, str], count: int) -> Operation:
     form = pattern.form
     places = pattern.places[:count]
     value = form.build(bound) if form.kind == "value" else None
-    has_destination = form.kind == "value" or bool(places and places[0].names[0] in "dpr")
+    has_destination = form.kind == "value" or bool(places and places[0].names[0] in ("d", "p", "r"))
     groups = [tuple(_type_of(name, form, bound) for name in place.names) for place in places]
     destinations = groups[0] if has_destination else ()
     sources = tuple(itertools.chain.from_iterable(groups[1:] if has_destination else groups))
