@@ -15,6 +15,7 @@ from teenycuda_cli.driver.properties import DeviceProperties, emulator_propertie
 from teenycuda_cli.errors import DeviceNotFound, UsageError
 
 if TYPE_CHECKING:
+    from teenycuda_cli.driver.cuda.device import CudaDevice
     from teenycuda_cli.driver.cuda.library import DriverStart
     from teenycuda_cli.driver.device import Device
 
@@ -52,18 +53,26 @@ class DeviceStart:
         `auto` falls back to the emulator, and tells `notice` why in one line.
         Raises DeviceNotFound where a GPU was asked for by name and is not there.
         """
-        if self._start is None:
-            return _open_emulator()
-        from teenycuda_cli.driver.cuda.device import open_cuda  # noqa: PLC0415  (cuda-python takes 0.1 s to import)
+        return self.open_gpu(notice, "running on the embedded emulator") or _open_emulator()
 
+    def open_gpu(self, notice: Notice | None, instead: str) -> CudaDevice | None:
+        """The GPU; None for `cpu`, and for `auto` where there is none: then `notice` is told.
+
+        `instead` is what happens then, in words. Raises DeviceNotFound as `open`.
+        """
+        if self._start is None:
+            return None
         try:
+            self._start.wait()
+            from teenycuda_cli.driver.cuda.device import open_cuda  # noqa: PLC0415  (takes 0.1 s to import)
+
             return open_cuda(self._start, notice)
         except DeviceNotFound as missing:
             if self._kind != "auto":
                 raise
             if notice:
-                notice(f"no GPU ({missing.message}): running on the embedded emulator")
-            return _open_emulator()
+                notice(f"{instead}: {missing.message}")
+            return None
 
 
 def start_device(spec: str, *, cache: bool = True) -> DeviceStart:

@@ -68,7 +68,7 @@ def test_auto_falls_back(run_faked: Run, store: str) -> None:
     result = run_faked("launch", store, *LAUNCH, "--json", "--expect", "p=7,0,0,0", cuInit=100)
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["device"]["kind"] == "cpu"
-    assert len([line for line in result.stderr.splitlines() if "no GPU" in line]) == 1
+    assert len([line for line in result.stderr.splitlines() if "embedded emulator" in line]) == 1
 
 
 def test_devices_lists_the_emulator_alone(run_faked: Run) -> None:
@@ -101,9 +101,9 @@ def test_fault_names_call_error_kernel_and_shape(run_faked: Run, store: str) -> 
 
 def test_timeout_ends_the_process(run_faked: Run, store: str) -> None:
     """A kernel that never ends ends the program with 6 when `--timeout` has passed."""
-    result = run_faked("launch", store, *LAUNCH, "--device", "cuda", "--timeout", "0.2", cuEventQuery=600)
+    result = run_faked("launch", store, *LAUNCH, "--device", "cuda", "--timeout", "2", cuEventQuery=600)
     assert result.returncode == 6
-    assert "0.2 s" in result.stderr
+    assert "kernel k was still running" in result.stderr
 
 
 @pytest.mark.parametrize(

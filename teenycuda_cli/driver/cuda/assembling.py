@@ -10,7 +10,7 @@ from teenycuda_cli.driver.assembler import Assembly
 from teenycuda_cli.driver.cuda.jit import JitError, JitLog, JitOptions
 from teenycuda_cli.driver.cuda.library import version_text
 from teenycuda_cli.driver.cuda.loading import failure_words, link_data, load_data
-from teenycuda_cli.driver.cuda.occupancy import occupancy_of
+from teenycuda_cli.driver.cuda.occupancy import Shape, occupancy_of
 from teenycuda_cli.driver.cuda.precheck import refuse
 from teenycuda_cli.driver.cuda.shapes import shapes_of
 from teenycuda_cli.driver.diagnostics import LineMap, diagnose
@@ -156,6 +156,6 @@ def _kernels(
             binary_version=info.binary_version,
             ptx_version=info.ptx_version,
         )
-        shape = shapes.get(name)
-        kernels.append(LoadedKernel(usage, occupancy_of(device, function, shape) if shape else None))
+        shape = shapes.get(name) or Shape(info.max_threads, 0)
+        kernels.append(LoadedKernel(usage, occupancy_of(device, function, shape)))
     return tuple(kernels)

@@ -85,7 +85,7 @@ class CudaFunction:
             raise
         self._device.abandoned = True
         raise TimeoutExpired(
-            f"kernel {self.info.name} is still running after {timeout:g} s",
+            f"--timeout passed: kernel {self.info.name} was still running {timeout:.3g} s after its launch",
             hint="--timeout allows longer; --device cpu names the line where it spins",
             context=(describe(config),),
             abandon=True,
