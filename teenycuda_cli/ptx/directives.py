@@ -14,7 +14,6 @@ _FLAGS = (".explicitcluster", ".blocksareclusters", ".noreturn")
 _POSITIVE = (".reqntid", ".maxntid", ".minnctapersm", ".maxnreg")
 _OF_FUNCTIONS = (".noreturn", ".abi_preserve", ".abi_preserve_control")
 _OF_ENTRIES = (*_TRIPLES, *_NUMBERS, ".explicitcluster", ".blocksareclusters", ".pragma")
-CLUSTER = (".reqnctapercluster", ".maxclusterrank", ".explicitcluster", ".blocksareclusters")
 
 
 @dataclass(slots=True)
@@ -26,15 +25,12 @@ class _Collected:
     other: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
 
-def parse_directives(cursor: Cursor, *, of_entry: bool, has_clusters: bool) -> Directives:
-    """The directives between the parameters and the body; of one given twice the last counts.
-
-    `has_clusters`: whether the module's target knows clusters (sm_90).
-    """
+def parse_directives(cursor: Cursor, *, of_entry: bool) -> Directives:
+    """The directives between the parameters and the body; of one given twice the last counts."""
     start = cursor.at
     found = _Collected()
     while cursor.kind == "dot":
-        _directive(cursor, found, of_entry, has_clusters)
+        _directive(cursor, found, of_entry)
     _check(cursor, found, start)
     return Directives(
         reqntid=found.triples.get(".reqntid"),
@@ -51,10 +47,8 @@ def parse_directives(cursor: Cursor, *, of_entry: bool, has_clusters: bool) -> D
     )
 
 
-def _directive(cursor: Cursor, found: _Collected, of_entry: bool, has_clusters: bool) -> None:
+def _directive(cursor: Cursor, found: _Collected, of_entry: bool) -> None:
     name = cursor.value
-    if name in CLUSTER and not has_clusters:
-        raise cursor.error(f"`{name}` needs .target sm_90 or higher")
     if of_entry and name in _OF_FUNCTIONS:
         raise cursor.error(f"`{name}` is for functions, not for entries")
     if not of_entry and name in _OF_ENTRIES:

@@ -20,26 +20,29 @@ from teenycuda_cli.ptx.directives import parse_directives
 from teenycuda_cli.ptx.layout import launch_layout
 from teenycuda_cli.ptx.sections import check_section
 from teenycuda_cli.ptx.source import Source
-from teenycuda_cli.ptx.syntax import Directives, FileEntry, Function, Label, Module, Section, Variable
+from teenycuda_cli.ptx.syntax import Directives, Fault, FileEntry, Function, Module, Section, Variable
 from teenycuda_cli.ptx.targets import FIRST_WITH_CLUSTERS, architecture_number, introduced
 from teenycuda_cli.ptx.tokens import Cursor, closing_brace
 
-_NOT_ASCII = re.compile(r"[^\x01-\x7f]")
+_BOM = b"\xef\xbb\xbf"
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _METADATA_MARKS = ("meta:", "TRITON_")
 _METADATA = re.compile(r'//[ \t]*+((?:meta:|TRITON_)[^\n]*+)|//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+"')
 _LOC = re.compile(r'//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+"|(\.loc)(?![A-Za-z0-9_$:])')
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)\Z")
 
 
-def parse(source: Source, *, bodies: bool | Collection[str] = True) -> Module:
+def parse(source: Source, *, bodies: bool | Collection[str] = True, tolerant: bool = False) -> Module:
     """The module in a source.
 
     `bodies`: whether to parse the functions' bodies, or the names of those
     whose bodies are wanted; other bodies, and with them sections, are only
-    looked through for their end. Raises PtxSyntaxError.
+    looked through for their end. Raises PtxSyntaxError, which `tolerant` keeps
+    to what cannot be read: a byte-order mark, bytes above ASCII in comments,
+    text behind a NUL, a version too old for its target and the like are then
+    noted in the module's `faults`.
     """
-    _check_characters(source)
-    return _ModuleParser(source, bodies).run()
+    return _ModuleParser(source, bodies, tolerant).run()
 
 
 def parse_body(source: Source, module: Module, function: Function) -> Function:
@@ -53,33 +56,17 @@ def parse_body(source: Source, module: Module, function: Function) -> Function:
     return replace(function, body=statements)
 
 
-def _check_characters(source: Source) -> None:
-    """Refuse what ptxas refuses byte by byte: anything but ASCII, and NUL."""
-    if source.data.isascii() and b"\0" not in source.data:
-        return
-    match = _NOT_ASCII.search(source.text)
-    assert match is not None
-    at = match.start()
-    if source.data.startswith(b"\xef\xbb\xbf"):
-        raise source.error(0, "the file begins with a byte-order mark", hint="`teenycuda strip` drops it")
-    if source.text[at] == "\0":
-        raise source.error(
-            at, "there is a NUL byte in the text", hint="PTX ends at a NUL; cut the file there"
-        )
-    raise source.error(
-        at,
-        f"byte 0x{ord(source.text[at]):02x} is no ASCII; drivers before CUDA 13.1 refuse it even in comments",
-        hint="`teenycuda strip` replaces it in comments",
-    )
-
-
 class _ModuleParser:
     """The state of one module's parse."""
 
-    def __init__(self, source: Source, bodies: bool | Collection[str]) -> None:
+    def __init__(self, source: Source, bodies: bool | Collection[str], tolerant: bool) -> None:
+        self.tolerant = tolerant
+        self.faults: list[Fault] = []
         self.source = source
+        if not (source.data.isascii() and b"\0" not in source.data):
+            self._check_characters()
         self.bodies = bodies
-        self.cursor = Cursor(source)
+        self.cursor = Cursor(self.source)
         self.functions: dict[str, Function] = {}
         self.variables: dict[str, Variable] = {}
         self.files: list[FileEntry] = []
@@ -89,7 +76,6 @@ class _ModuleParser:
         self.pragmas: list[str] = []
         self.loc_count = 0
         self.spans: list[tuple[int, int]] = []  # of bodies and sections
-        self.stray_labels: list[Label] = []
         self.elements: dict[str, int] = {}
         self.body_parser = BodyParser(source, self.elements)
         self.version = (0, 0)
@@ -103,6 +89,10 @@ class _ModuleParser:
         address_size = self._address_size()
         while cursor.kind != "end":
             self._statement()
+        if "debug" in target and not self.sections:
+            self._fault(
+                0, ".target says `debug`, but there is no debug information", "`teenycuda strip` mends it"
+            )
         return Module(
             version=self.version,
             version_text=version_text,
@@ -116,8 +106,34 @@ class _ModuleParser:
             pragmas=tuple(self.pragmas),
             loc_count=self.loc_count,
             comments=self._metadata_comments(),
-            stray_labels=tuple(self.stray_labels),
+            faults=tuple(self.faults),
         )
+
+    def _fault(self, offset: int, message: str, hint: str | None = None, length: int = 1) -> None:
+        """Raise, or note what a tolerant parse can live with."""
+        if not self.tolerant:
+            raise self.source.error(offset, message, hint=hint, length=length)
+        self.faults.append(Fault(offset, message, hint))
+
+    def _check_characters(self) -> None:
+        """Find what ptxas refuses byte by byte; offsets stay as they are in what is read on."""
+        data, name = self.source.data, self.source.name
+        if data.startswith(_BOM):
+            self._fault(0, "the file begins with a byte-order mark", "`teenycuda strip` drops it")
+            data = b"   " + data[len(_BOM) :]
+        nul = data.find(b"\0")
+        if nul >= 0:
+            hint = "the driver stops reading there; `teenycuda strip` cuts the file"
+            self._fault(nul, "there is a NUL byte in the text", hint)
+            data = data[:nul]
+        self.source = Source(data, name)
+        high = _NOT_ASCII.search(data)
+        if high:
+            self._fault(
+                high.start(),
+                f"byte 0x{high[0][0]:02x} is no ASCII; drivers before CUDA 13.1 refuse it even in comments",
+                "`teenycuda strip` replaces it in comments",
+            )
 
     # ------------------------------------------------------------ the header
 
@@ -154,10 +170,11 @@ class _ModuleParser:
     def _check_target(self, target: str, at: int) -> None:
         first = introduced(target)
         if first and self.version < first:
-            raise self.cursor.error(
+            self._fault(
+                at,
                 f"PTX {self.version[0]}.{self.version[1]} does not know .target {target}",
-                at=at,
-                hint=f"it needs .version {first[0]}.{first[1]} or later",
+                f"it needs .version {first[0]}.{first[1]} or later",
+                len(target),
             )
 
     def _address_size(self) -> int:
@@ -200,14 +217,15 @@ class _ModuleParser:
             self._definition()
 
     def _stray_label(self) -> None:
-        """A label behind a section, which rustc writes and ptxas refuses: noted, since `strip` repairs it."""
+        """A label behind a section, which rustc writes and ptxas refuses."""
         cursor = self.cursor
-        label = Label(cursor.value, cursor.at)
+        name, at = cursor.value, cursor.at
         following = Cursor(self.source, cursor.end)
         if not (following.kind == "op" and following.value == ":"):
             raise cursor.unexpected("a directive, a variable or a function")
+        hint = "rustc leaves such labels; `teenycuda strip` drops them"
+        self._fault(at, f"the label `{name}` stands outside of a function", hint, len(name))
         cursor.jump(following.end)
-        self.stray_labels.append(label)
 
     def _definition(self) -> None:
         """A variable or a function, with the linkage and attributes in front of it."""
@@ -262,7 +280,9 @@ class _ModuleParser:
         name_at = cursor.at
         name = cursor.name("a kernel's name" if is_entry else "a function's name")
         params = parse_parameters(cursor, of_entry=is_entry) if cursor.value == "(" else ()
-        directives = parse_directives(cursor, of_entry=is_entry, has_clusters=self.has_clusters)
+        directives = parse_directives(cursor, of_entry=is_entry)
+        if not self.has_clusters:
+            self._check_clusters(directives, name, name_at)
         function = Function(
             name=name,
             is_entry=is_entry,
@@ -277,6 +297,12 @@ class _ModuleParser:
             parameters=launch_layout(params) if is_entry else (),
         )
         self.functions[name] = self._with_body(self._check_redefinition(function, name_at))
+
+    def _check_clusters(self, directives: Directives, name: str, at: int) -> None:
+        if directives.reqnctapercluster or directives.explicitcluster or directives.maxclusterrank:
+            self._fault(
+                at, f"`{name}` asks for clusters, which need .target sm_90 or higher", None, len(name)
+            )
 
     def _with_body(self, function: Function) -> Function:
         """Read the body or the `;` of a declaration."""
@@ -381,9 +407,9 @@ class _ModuleParser:
         for name in names:
             function = self.functions.get(name)
             if function is None:
-                raise cursor.error(f"there is no function `{name}` to alias", at=at)
-            if function.is_entry:
-                raise cursor.error(f"`{name}` is an entry, which can have no alias", at=at)
+                self._fault(at, f"there is no function `{name}` to alias")
+            elif function.is_entry:
+                self._fault(at, f"`{name}` is an entry, which can have no alias")
         self.aliases.append((names[0], names[1]))
 
     def _metadata_comments(self) -> tuple[tuple[int, str], ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from functools import cached_property
 
 from teenycuda_cli.errors import PtxSyntaxError
@@ -17,6 +16,7 @@ class Source:
         """Keep `data` as it is; `name` is what messages call the file."""
         self.data = data
         self.name = name
+        self._known = (0, 1)  # an offset whose line was counted already
 
     @cached_property
     def text(self) -> str:
@@ -35,8 +35,13 @@ class Source:
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both from 1. Lines end at \\n only, as ptxas counts them."""
-        line = bisect_right(self._line_starts, offset)
-        return line, offset - self._line_starts[line - 1] + 1
+        known_offset, line = self._known
+        if offset >= known_offset:
+            line += self.data.count(b"\n", known_offset, offset)
+        else:
+            line -= self.data.count(b"\n", offset, known_offset)
+        self._known = (offset, line)
+        return line, offset - self.data.rfind(b"\n", 0, offset)
 
     def line_text(self, line: int) -> str:
         """The text of a line, from 1, without its end."""

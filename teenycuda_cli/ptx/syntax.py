@@ -358,6 +358,15 @@ class FileEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that ptxas refuses and a reader can live with, found by a tolerant parse."""
+
+    offset: int
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Module:
     """A whole PTX module. `functions` hold entries too, in order; a forward declaration is merged."""
 
@@ -375,7 +384,7 @@ class Module:
     comments: tuple[tuple[int, str], ...] = field(
         default=(), repr=False
     )  # (offset, text) of metadata comments
-    stray_labels: tuple[Label, ...] = ()  # labels behind sections: ptxas refuses them, `strip` drops them
+    faults: tuple[Fault, ...] = ()  # of a tolerant parse
 
     @property
     def entries(self) -> tuple[Function, ...]:
