@@ -9,10 +9,9 @@ import sys
 
 import click
 
-from teenycuda_cli.driver.image import Image, read_image
+from teenycuda_cli.driver.image import read_image
 from teenycuda_cli.driver.load_where import load
 from teenycuda_cli.driver.loading import LoadOptions, LoadResult
-from teenycuda_cli.driver.registry import start_device
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.files import write_whole
 from teenycuda_cli.report import load as report
@@ -78,28 +77,18 @@ def command(
     _check_output(file, cubin, as_json)
     image = read_image(file)
     options = LoadOptions(entry, opt_level, max_registers, lineinfo, not no_strip, timeout)
-    if cache and arch is not None:
-        click.echo("--cache is the driver's: with --arch there is none", err=True)
-    result = _load(image, device, arch, options, cache=cache, cubin=cubin is not None)
+    result = load(
+        image,
+        options,
+        device=device,
+        arch=arch,
+        cache=cache,
+        cubin=cubin is not None,
+        notice=lambda line: click.echo(line, err=True),
+    )
     if cubin is not None and result.cubin is not None:
         write_whole(cubin, result.cubin)
     return _show(result, as_json, beside_cubin=cubin == "-")
-
-
-def _load(
-    image: Image, device: str | None, arch: str | None, options: LoadOptions, *, cache: bool, cubin: bool
-) -> LoadResult:
-    """Load on the GPU, or where there is none or an architecture is named, for the architecture."""
-    if arch is not None or device == "cpu":
-        return load_for_arch(image, arch, options)
-    started = start_device(device or "auto", cache=cache)
-    gpu = started.open_gpu(lambda line: click.echo(line, err=True), "assembling without a GPU")
-    if gpu is None:
-        return load_for_arch(image, None, options)
-    from teenycuda_cli.driver.cuda.assembling import load_on_device  # noqa: PLC0415  (imports cuda-python)
-
-    with gpu:
-        return load_on_device(gpu, image, options, cubin=cubin)
 
 
 def _check_output(file: str, cubin: str | None, as_json: bool) -> None:

@@ -75,6 +75,7 @@ class _Prepared:
 
     source: Source
     line_map: LineMap | None
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def load_for_arch(image: Image, arch: str | None, options: LoadOptions) -> LoadResult:
@@ -117,7 +118,7 @@ def _load_ptx(image: Image, arch: str | None, options: LoadOptions) -> LoadResul
         ok=assembly.ok,
         arch=assembly.arch,
         kernels=_ptx_kernels(assembly.entries, assembly.arch, prepared.source, target),
-        diagnostics=diagnose(assembly, image.source, prepared.line_map),
+        diagnostics=(*prepared.warnings, *diagnose(assembly, image.source, prepared.line_map)),
         assembler=assembly.assembler,
         assembler_version=assembly.version,
         ms=assembly.ms,
@@ -148,7 +149,20 @@ def _prepare(image: Image, options: LoadOptions) -> _Prepared:
     from teenycuda_cli.ptx.strip import strip  # noqa: PLC0415  (not wanted with --no-strip)
 
     stripped = strip(image.source, keep_lineinfo=options.lineinfo)
-    return _Prepared(Source(stripped.data, image.name), stripped.user_line)
+    return _Prepared(Source(stripped.data, image.name), stripped.user_line, _cut_off(image.source))
+
+
+def _cut_off(source: Source) -> tuple[Diagnostic, ...]:
+    """A warning where text stands behind a NUL: no assembler sees it."""
+    nul = source.data.find(b"\0")
+    rest = source.data[nul:].strip(b"\0 \t\r\n") if nul >= 0 else b""
+    if not rest:
+        return ()
+    line, column = source.position(nul)
+    message = (
+        f"a NUL byte inside the text: the {len(source.data) - nul - 1} bytes behind it are not assembled"
+    )
+    return (Diagnostic("warning", message, line, column, source.line_text(line)),)
 
 
 def _module(source: Source) -> Module:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from teenycuda_cli.binary import Cubin, Kernel, KernelParameter, read
+from teenycuda_cli.driver.device import FunctionInfo
 from teenycuda_cli.errors import FileError
 
 _PROPERTIES = re.compile(r"Function properties for '?([^\s':]+)'?:?$")
@@ -44,6 +45,24 @@ class EntryUsage:
     binary_version: int | None  # 90 for sm_90a
     ptx_version: int | None = None
     barriers: int | None = None
+
+    @classmethod
+    def of_function(cls, info: FunctionInfo) -> EntryUsage:
+        """What a device's `FunctionInfo` tells; stack and spills are not in it."""
+        return cls(
+            name=info.name,
+            registers=info.registers,
+            stack_bytes=None,
+            spill_store_bytes=None,
+            spill_load_bytes=None,
+            local_bytes=info.local_bytes,
+            shared_bytes=info.static_shared,
+            const_bytes=info.const_bytes,
+            max_threads=info.max_threads,
+            params=tuple(KernelParameter(index, *place) for index, place in enumerate(info.parameters)),
+            binary_version=info.binary_version,
+            ptx_version=info.ptx_version,
+        )
 
 
 def spills_in_log(log: str) -> dict[str, Spills]:

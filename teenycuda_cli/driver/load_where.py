@@ -1,0 +1,62 @@
+"""Where a file is loaded: on a GPU, on the emulator, or with no device, by nvJitLink for an architecture."""
+
+from __future__ import annotations
+
+from teenycuda_cli.driver.image import Image
+from teenycuda_cli.driver.loading import LoadedKernel, LoadOptions, LoadResult, load_for_arch
+from teenycuda_cli.driver.registry import Notice, open_device, start_device
+from teenycuda_cli.driver.usage import EntryUsage
+from teenycuda_cli.errors import AssembleError, UsageError
+
+
+def load(
+    image: Image,
+    options: LoadOptions,
+    *,
+    device: str | None = None,
+    arch: str | None = None,
+    cache: bool = False,
+    cubin: bool = False,
+    notice: Notice,
+) -> LoadResult:
+    """Load a file for an architecture, on the device of that name, or (neither given) on the first GPU.
+
+    Where there is no GPU and none was asked for by name, nvJitLink assembles
+    for the file's own target, and `notice` is told so. `cubin` says that
+    machine code is wanted, `cache` that the driver may use its own.
+    """
+    if arch is not None:
+        if device is not None:
+            raise UsageError("--device and --arch exclude each other", hint="--arch needs no device")
+        if cache:
+            notice("--cache is the GPU driver's: nvJitLink has none")
+        return load_for_arch(image, arch, options)
+    if device == "cpu":
+        return _load_on_emulator(image, options, notice)
+    started = start_device(device or "auto", cache=cache)
+    gpu = started.open_gpu(notice, "assembling for the file's own target with nvJitLink")
+    if gpu is None:
+        return load_for_arch(image, None, options)
+    from teenycuda_cli.driver.cuda.assembling import load_on_device  # noqa: PLC0415  (imports cuda-python)
+
+    with gpu:
+        return load_on_device(gpu, image, options, cubin=cubin)
+
+
+def _load_on_emulator(image: Image, options: LoadOptions, notice: Notice) -> LoadResult:
+    """Whether the emulator takes a file; UnsupportedError with all that it lacks where it does not."""
+    if image.kind != "ptx":
+        raise AssembleError(
+            f"is a {image.kind}: the emulator runs PTX only", file=image.name, hint="give --arch, or the PTX"
+        )
+    names = [entry.name for entry in image.module.entries if entry.defined]
+    if options.entry is not None and options.entry not in names:
+        raise UsageError(f"no entry {options.entry!r}; its entries: {', '.join(names)}", file=image.name)
+    kernels = []
+    with open_device("cpu", notice) as emulator, emulator.load(image) as module:
+        for name in names if options.entry is None else [options.entry]:
+            info = module.function(name).info
+            kernels.append(LoadedKernel(EntryUsage.of_function(info), None))
+        return LoadResult(
+            image=image, ok=True, arch=emulator.arch, kernels=tuple(kernels), device=emulator.name
+        )
