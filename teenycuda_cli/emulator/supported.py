@@ -17,9 +17,10 @@ ISA = "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html"
 HEAD = """\
 # Supported PTX
 
-What the embedded emulator runs, by chapter of the PTX ISA, in the ISA's own syntax: `{.name}` may be left out, and a name
-with alternatives beside it stands for one of them. The front end (`inspect`, `strip`, `load`) takes all of PTX; `launch` on
-the emulator names every instruction that is not here, with its lines, before anything runs, and ends with 5.
+What the embedded emulator runs, by chapter of the PTX ISA, in the ISA's own syntax: `{.name}` may be left
+out, and a name with alternatives beside it stands for one of them. The front end (`inspect`, `strip`, `load`)
+takes all of PTX; `launch` on the emulator names every instruction that is not here, with its lines, before
+anything runs, and ends with 5.
 
 Generated from the opcode table by `python -m teenycuda_cli.emulator.supported`.
 """

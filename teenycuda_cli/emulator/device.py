@@ -1,0 +1,266 @@
+"""The embedded device: PTX run by the emulator behind the same protocol as a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from teenycuda_cli.driver.device import (
+    Allocation,
+    BenchOptions,
+    BenchRun,
+    FunctionInfo,
+    LaunchConfig,
+    LaunchOutcome,
+    Limits,
+)
+from teenycuda_cli.emulator.kernel import Kernel
+from teenycuda_cli.emulator.lanes import FullLanes
+from teenycuda_cli.emulator.lower import Lowering
+from teenycuda_cli.emulator.machine import Batch, Buffers, Launch, boxes, now
+from teenycuda_cli.emulator.memory import Arena
+from teenycuda_cli.emulator.scheduler import Scheduler
+from teenycuda_cli.emulator.variables import place_variables
+from teenycuda_cli.errors import LaunchError, UnsupportedError, UsageError
+from teenycuda_cli.ptx.syntax import Function, Module
+
+DEFAULT_LANES = 1 << 16
+LOCAL_BYTES = 1 << 26
+"""Local and shared memory of one batch, at most, unless a single block needs more."""
+WATCHDOG_STEPS = 20_000_000
+_POINTER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the emulator runs: lanes in a batch (at least a block), and the watchdog's limit in steps a batch."""
+
+    lanes: int = DEFAULT_LANES
+    watchdog: int = WATCHDOG_STEPS
+
+
+class EmulatedDevice:
+    """The emulator as a device; leaving its context drops its memory."""
+
+    kind = "cpu"
+    name = "embedded emulator"
+    arch = "sm_90"
+
+    def __init__(self, options: Options | None = None) -> None:
+        """Reserve address space; nothing is computed yet."""
+        self.options = options or Options()
+        self.arena = Arena()
+        self.launches = 0
+
+    @property
+    def limits(self) -> Limits:
+        """Those of an sm_90."""
+        return Limits()
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Memory goes with the object."""
+
+    def allocate(self, size: int, name: str) -> Allocation:
+        """Memory, 256-byte aligned; LaunchError when there is none."""
+        region = self.arena.allocate(size, name)
+        return Allocation(region.start, size, name)
+
+    def free(self, allocation: Allocation) -> None:
+        """Give memory back."""
+        if allocation.address not in self.arena.allocations:
+            raise LaunchError(f"{allocation.name} at {allocation.address:#x} is not allocated")
+        self.arena.free(allocation.address)
+
+    def write(self, address: int, data: bytes | memoryview) -> None:
+        """Copy bytes to the device."""
+        found = np.frombuffer(data, np.uint8)
+        self.arena.bytes_at(address, len(found))[:] = found
+
+    def read(self, address: int, size: int) -> memoryview:
+        """Copy bytes from the device."""
+        return memoryview(self.arena.bytes_at(address, size).copy())
+
+    def copy(self, destination: int, source: int, size: int) -> None:
+        """Copy bytes within the device."""
+        self.arena.bytes_at(destination, size)[:] = self.arena.bytes_at(source, size)
+
+    def annotate(self, allocations: Sequence[Allocation]) -> None:
+        """The user's buffers: inside an allocation that holds some, a kernel may touch those alone."""
+        self.arena.annotate(tuple(allocations))
+
+    def load(self, image: Any) -> EmulatedModule:
+        """Load a `driver.image.Image` of PTX; raises UnsupportedError for a cubin or a fatbin."""
+        if image.kind != "ptx":
+            raise UnsupportedError(
+                f"the emulator runs PTX, not a {image.kind}",
+                file=image.name,
+                hint="give the PTX that it was made from, or run it on a GPU with --device cuda",
+            )
+        return EmulatedModule(self, image)
+
+
+class EmulatedModule:
+    """A loaded PTX file: its variables are in memory, its kernels are compiled when asked for."""
+
+    def __init__(self, device: EmulatedDevice, image: Any) -> None:
+        """Place the module's variables, with their first values."""
+        self.device = device
+        self.image = image
+        self.module: Module = image.module
+        self.addresses, self._regions = place_variables(self.module, device.arena, image.source)
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """The module's variables go."""
+        for address in self._regions:
+            self.device.arena.free(address)
+        self._regions = []
+
+    def function(self, name: str) -> EmulatedFunction:
+        """The entry of that name; UsageError naming the entries there are, UnsupportedError for what is missing."""
+        entries = {entry.name: entry for entry in self.module.entries if entry.body is not None}
+        if name not in entries:
+            known = ", ".join(entries) or "none"
+            raise UsageError(f"no kernel {name}", file=self.image.name, hint=f"the file has: {known}")
+        return EmulatedFunction(self, entries[name])
+
+
+class EmulatedFunction:
+    """A kernel, compiled for the emulator."""
+
+    def __init__(self, module: EmulatedModule, entry: Function) -> None:
+        """Compile it; UnsupportedError names all that the emulator lacks."""
+        self._module = module
+        self._device = module.device
+        self._entry = entry
+        program = Lowering(module.module, module.image.source, entry, module.addresses).run()
+        with np.errstate(all="ignore"):
+            self.kernel = Kernel(program)
+        self._buffers = Buffers()
+
+    @property
+    def info(self) -> FunctionInfo:
+        """What compiling told."""
+        program = self.kernel.program
+        version = self._module.module.version
+        return FunctionInfo(
+            name=self._entry.name,
+            parameters=tuple([(p.offset, p.size) for p in self._entry.parameters]),
+            static_shared=program.static_shared,
+            max_threads=self._device.limits.max_threads_per_block,
+            local_bytes=program.local_size,
+            ptx_version=version[0] * 10 + version[1],
+        )
+
+    def launch(self, config: LaunchConfig, *, timeout: float | None = None) -> LaunchOutcome:
+        """Run all blocks; LaunchError for a fault, TimeoutExpired."""
+        started = now()
+        launch = self._prepare(config, None if timeout is None else started + timeout, timeout or 0.0)
+        try:
+            with np.errstate(all="ignore"):
+                self._run(launch)
+        finally:
+            if launch.parameter_address:
+                self._device.arena.free(launch.parameter_address)
+        launch.printed.sort(key=lambda item: item[:3])
+        text = b"".join([item[3] for item in launch.printed]).decode("latin-1")
+        return LaunchOutcome(printf=text, kernel_ms=1000 * (now() - started))
+
+    def bench(
+        self,
+        config: LaunchConfig,
+        options: BenchOptions,
+        *,
+        restore: Callable[[], None] | None = None,
+        timeout: float | None = None,
+    ) -> BenchRun:
+        """Launch again and again, and time each launch."""
+        samples: list[float] = []
+        deadline = None if timeout is None else now() + timeout
+        if restore is not None:
+            restore()
+        self.launch(config, timeout=timeout)
+        end = now() + options.seconds
+        while len(samples) < options.min_samples or now() < end:
+            if restore is not None:
+                restore()
+            left = None if deadline is None else max(0.0, deadline - now())
+            samples.append(1000 * self.launch(config, timeout=left).kernel_ms)
+        return BenchRun(tuple(samples), cold=False)
+
+    def _prepare(self, config: LaunchConfig, deadline: float | None, timeout: float) -> Launch:
+        program = self.kernel.program
+        parameters = self._pack(config)
+        limits = self._device.limits
+        threads = config.block[0] * config.block[1] * config.block[2]
+        if threads > limits.max_threads_per_block or threads < 1:
+            raise LaunchError(f"a block of {threads} threads; the limit is {limits.max_threads_per_block}")
+        size = program.dynamic_offset + config.shared_bytes if config.shared_bytes else program.static_shared
+        if size > limits.shared_mem_per_block_optin:
+            raise LaunchError(
+                f"{size} bytes of shared memory a block; the limit is {limits.shared_mem_per_block_optin}"
+            )
+        self._device.launches += 1
+        launch = Launch(
+            arena=self._device.arena,
+            grid=config.grid,
+            block=config.block,
+            shared_size=size,
+            dynamic_shared=config.shared_bytes,
+            local_size=program.local_size,
+            parameters=parameters,
+            number=self._device.launches,
+            deadline=deadline,
+            timeout=timeout,
+        )
+        if "parameter_address" in self.kernel.source:
+            region = self._device.arena.allocate(len(parameters), "the kernel's parameters", writable=False)
+            self._device.write(region.start, parameters)
+            launch.parameter_address = region.start
+        self._device.arena.prepare()
+        return launch
+
+    def _pack(self, config: LaunchConfig) -> bytes:
+        entry = self._entry
+        if len(config.params) != len(entry.parameters):
+            raise LaunchError(f"{entry.name} takes {len(entry.parameters)} parameters, not {len(config.params)}")
+        data = bytearray(self.kernel.program.parameter_size + _POINTER)
+        for parameter, value in zip(entry.parameters, config.params, strict=True):
+            if len(value) != parameter.size:
+                raise LaunchError(f"{parameter.name} takes {parameter.size} bytes, not {len(value)}")
+            data[parameter.offset : parameter.offset + parameter.size] = value
+        return bytes(data)
+
+    def _run(self, launch: Launch) -> None:
+        kernel = self.kernel
+        options = self._device.options
+        blocks = max(1, options.lanes // launch.threads)
+        memory = launch.shared_size + launch.local_size * launch.threads
+        if memory:
+            blocks = max(1, min(blocks, LOCAL_BYTES // memory))
+        arguments = kernel.arguments(launch.parameters)
+        lanes: FullLanes | None = None
+        for origin, box in boxes(launch.grid, blocks):
+            batch = Batch(launch, origin, box, self._buffers)
+            batch.arguments = arguments
+            if lanes is None or lanes.shape != batch.extents or lanes.batch.box != batch.box:
+                lanes = FullLanes(batch, kernel.dtypes, kernel.homes)
+            lanes.start(batch, kernel.undefined)
+            batch.full = lanes
+            batch.scheduler = Scheduler(kernel, batch, options.watchdog)
+            batch.scheduler.run(lanes)

@@ -1,0 +1,44 @@
+"""How instructions with effects enter the table: a syntax line, and a function that writes their code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from teenycuda_cli.emulator.opcodes.table import op
+
+if TYPE_CHECKING:
+    from teenycuda_cli.emulator.codegen import Emitter
+    from teenycuda_cli.emulator.ir import Op
+
+Build: TypeAlias = "Callable[[Emitter, Op], None]"
+
+
+def effect(
+    *lines: str,
+    isa: str,
+    ends_block: bool = False,
+    leaves: bool = False,
+    gathers: bool = False,
+    keeps_memory: bool = False,
+    types: str = "",
+    where: Any = None,
+    **alternatives: str,
+) -> Callable[[Build], Build]:
+    """Register a function that emits the code of an instruction with an effect.
+
+    `ends_block`: control may go elsewhere after it; `leaves`: it never goes
+    on to the next instruction; `gathers`: it needs other lanes of the warp
+    (its last operand is the member mask); `keeps_memory`: no memory changes.
+    """
+
+    def register(build: Build) -> Build:
+        traits: Any = build
+        traits.ends_block = ends_block
+        traits.leaves = leaves
+        traits.gathers = gathers
+        traits.keeps_memory = keeps_memory
+        op(*lines, isa=isa, types=types, where=where, effect=True, **alternatives)(build)
+        return build
+
+    return register

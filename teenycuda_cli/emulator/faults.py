@@ -1,0 +1,145 @@
+"""What is said when a kernel does what it must not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from teenycuda_cli.emulator.memory import Arena
+from teenycuda_cli.errors import LaunchError, TimeoutExpired
+
+if TYPE_CHECKING:
+    from teenycuda_cli.emulator.access import Site
+    from teenycuda_cli.emulator.ir import Op
+    from teenycuda_cli.emulator.lanes import Lanes
+    from teenycuda_cli.emulator.lower import Program
+
+_DOING = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "reduction"}
+
+
+def where(program: Program, op: Op) -> tuple[int, int, tuple[str, ...]]:
+    """Line and column of an instruction, and lines that show it: its text and its source line."""
+    text = program.text
+    line, column = text.position(op.instruction.offset)
+    shown = " ".join(text.text[op.instruction.offset : op.instruction.end].split())
+    context = [f"at {shown}"]
+    if op.loc is not None:
+        name = program.files.get(op.loc.file, f"file {op.loc.file}")
+        context.append(f"from {name}:{op.loc.line}:{op.loc.column}")
+    if not op.function.is_entry:
+        context.append(f"in the function {op.function.name}")
+    return line, column, tuple(context)
+
+
+def dim3(value: tuple[int, int, int]) -> str:
+    """`(x, y, z)`, as people write it."""
+    return f"({value[0]}, {value[1]}, {value[2]})"
+
+
+def fault(
+    program: Program, op: Op, lanes: Lanes, lane: int, count: int, what: str, extra: tuple[str, ...] = ()
+) -> LaunchError:
+    """The error of an instruction at which `count` lanes failed, `lane` of the batch first."""
+    line, column, context = where(program, op)
+    block, thread = lanes.batch.place(lane)
+    others = "" if count == 1 else f" (and {count - 1} more thread{'s' if count > 2 else ''} at once)"
+    return LaunchError(
+        f"the kernel {program.entry} {what}",
+        file=program.text.name,
+        line=line,
+        column=column,
+        context=(f"by thread {dim3(thread)} of block {dim3(block)}{others}", *context, *extra),
+    )
+
+
+def timeout(program: Program, op: Op | None, seconds: float) -> TimeoutExpired:
+    """The error of a kernel that was still running when its time was over."""
+    return TimeoutExpired(f"the kernel {program.entry} was still running after {seconds:g} s", **stuck(program, op))
+
+
+def watchdog(program: Program, op: Op | None, steps: int) -> LaunchError:
+    """The error of a kernel that does not seem to end."""
+    return LaunchError(
+        f"the kernel {program.entry} does not end: {steps} steps of one batch of blocks",
+        hint="an infinite loop, or one that waits for a block that has not started; --timeout limits a long kernel",
+        **stuck(program, op),
+    )
+
+
+def stuck(program: Program, op: Op | None) -> dict[str, Any]:
+    """Where a kernel is, for an error."""
+    if op is None:
+        return {"file": program.text.name}
+    line, column, context = where(program, op)
+    return {"file": program.text.name, "line": line, "column": column, "context": context}
+
+
+def refuse(site: Site, lanes: Lanes, numbers: Any, addresses: Any, bad: Any, space: str) -> LaunchError:
+    """The error of a memory access; `bad` marks the failing ones among the active lanes `numbers`."""
+    failing = np.flatnonzero(bad)
+    first = int(failing[0])
+    address = int(addresses[first])
+    what, extra = describe(site, lanes.batch, address, space)
+    return fault(site.program, site.op, lanes, int(numbers[first]), len(failing), what, extra)
+
+
+def describe(site: Site, batch: Any, address: int, space: str) -> tuple[str, tuple[str, ...]]:
+    """What an access did wrong, and the nearest buffer."""
+    size = site.size * site.count
+    doing = _DOING.get(site.op.instruction.opcode, "access")
+    access = f"{'an' if doing[0] in 'aeiou' else 'a'} {doing} of {size} byte{'s' if size > 1 else ''}"
+    if space == "shared":
+        limit = batch.launch.shared_size
+        return _owned(site, access, address, limit, "shared memory", "a block has", f"--shared gives {batch.launch.dynamic_shared}")
+    if space == "local":
+        return _owned(site, access, address, batch.launch.local_size, "local memory", "a thread has", "")
+    address &= (1 << 64) - 1
+    arena: Arena = batch.launch.arena
+    region = arena.region(address)
+    if region is not None and address + size <= region.end:
+        if not region.writable and doing != "load":
+            return f"wrote to read-only memory: {access} at {address:#x}, in {region.name}", ()
+        return f"used a misaligned address: {access} at {address:#x} must be aligned to {size}", (_in(region, address),)
+    if address < 4096:
+        return f"used a null pointer: {access} at {address:#x}", ()
+    return f"went out of bounds: {access} at {address:#x}", nearest(arena, address, size)
+
+
+def _in(region: Any, address: int) -> str:
+    return f"{region.name} + {address - region.start} bytes"
+
+
+def _owned(
+    site: Site, access: str, address: int, limit: int, name: str, who: str, more: str
+) -> tuple[str, tuple[str, ...]]:
+    size = site.size * site.count
+    unsigned = address & 0xFFFFFFFF if address < 0 else address
+    if 0 <= address and address + size <= limit:
+        return f"used a misaligned address: {access} in {name} at {address:#x} must be aligned to {size}", ()
+    past = unsigned + size - limit
+    detail = f"{who} {limit} bytes of {name}" + (f", of which {more}" if more else "")
+    return f"went out of bounds: {access} in {name} at offset {unsigned}, {past} bytes past the end", (detail,)
+
+
+def nearest(arena: Arena, address: int, size: int) -> tuple[str, ...]:
+    """The buffer that an address just misses."""
+    best = None
+    for region in arena.regions:
+        if address >= region.start:
+            distance = address + size - region.end
+            if address < region.end:
+                text = f"the last {min(distance, size)} of them past the end of {region.name}"
+                distance = 0
+            else:
+                text = f"{_bytes(address - region.end)} past the end of {region.name}"
+        else:
+            distance = region.start - address
+            text = f"{_bytes(distance)} before the start of {region.name}"
+        if best is None or distance < best[0]:
+            best = (distance, f"{text} ({region.end - region.start} bytes at {region.start:#x})")
+    return () if best is None else (best[1],)
+
+
+def _bytes(count: int) -> str:
+    return f"{count} byte{'s' if count != 1 else ''}"

@@ -1,0 +1,294 @@
+"""Control flow of a lowered program: successors, liveness, natural loops, and the order to run blocks in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from teenycuda_cli.emulator.ir import BasicBlock, FunctionBody, Label, Op, Register
+from teenycuda_cli.emulator.lower import Program, callee
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A natural loop: its header, all its blocks, and what it means for scheduling."""
+
+    header: int
+    blocks: frozenset[int]
+    depth: int
+    spins: bool  # may wait for what another lane does
+    compacts: bool  # its few remaining lanes may run by themselves
+
+
+def targets(program: Program, op: Op) -> list[int]:
+    """The blocks that a branch can go to."""
+    labels = [operand.name for operand in op.operands if isinstance(operand, Label)]
+    if op.instruction.opcode == "brx":
+        labels = list(program.tables[labels[0]])
+    return [program.labels[name] for name in labels if name in program.labels]
+
+
+def analyse(program: Program) -> dict[int, Loop]:
+    """Fill in successors, liveness, homes and ranks of the blocks; returns the loops by header."""
+    blocks = program.blocks
+    for block in blocks:
+        if block.ops and block.ops[-1].instruction.opcode in {"bra", "brx"}:
+            for target in targets(program, block.ops[-1]):
+                if target not in block.successors:
+                    block.successors.append(target)
+    _liveness(program)
+    _place_frames(program)
+    loops: dict[int, Loop] = {}
+    for function in program.functions.values():
+        loops |= _loops(program, function.first)
+    _rank(program, loops)
+    return loops
+
+
+RECURSION_BYTES = 1 << 13
+"""Stack a thread for functions that call themselves."""
+
+
+def saved(program: Program, caller: FunctionBody, landing: BasicBlock, called: FunctionBody) -> list[Register]:
+    """Registers that a call must save, since the callee may write them: those of the caller that it comes back to."""
+    if caller.name not in called.reaches:
+        return []
+    return sorted(landing.live_in - {program.stack_pointer}, key=lambda register: register.number)
+
+
+def _place_frames(program: Program) -> None:
+    """A fixed place for the frame of each function; those that call themselves share a stack behind."""
+    for block in program.blocks:
+        if block.ops and block.ops[-1].operation.form.opcode == "call":
+            called = program.functions.get(callee(block.ops[-1].instruction) or "")
+            if called is not None:
+                landing = program.blocks[block.successors[0]]
+                count = len(saved(program, block.function, landing, called))
+                function = block.function
+                function.spill_size = max(function.spill_size, 8 * count)
+    offset = 0
+    for function in program.functions.values():
+        function.spill_offset = (function.frame_size + 7) // 8 * 8
+        function.frame_size = (function.spill_offset + function.spill_size + 15) // 16 * 16
+        if not function.recursive:
+            function.frame_base = offset
+            offset += function.frame_size
+    if program.stack_pointer is not None:
+        program.stack_base = offset
+        offset += RECURSION_BYTES
+    program.local_size = offset
+
+
+# ---------------------------------------------------------------- liveness
+
+
+def _masks(block: BasicBlock) -> tuple[int, int]:
+    """Bit sets of the registers read before they are written, and of those written."""
+    used = defined = 0
+    for op in block.ops:
+        for register in op.reads:
+            bit = 1 << register.number
+            if not defined & bit:
+                used |= bit
+        for register in op.writes:
+            defined |= 1 << register.number
+    return used, defined
+
+
+def _liveness(program: Program) -> None:
+    blocks = program.blocks
+    returns = {}
+    for function in program.functions.values():
+        if function.return_to is not None:
+            returns[function.name] = 1 << function.return_to.number
+    used_defined = []
+    for block in blocks:
+        used, defined = _masks(block)
+        # a function's lanes remember where they came from until they leave it
+        used |= returns.get(block.function.name, 0)
+        if program.stack_pointer is not None:
+            used |= 1 << program.stack_pointer.number
+        used_defined.append((used, defined))
+    live_in = [0] * len(blocks)
+    live_out = [0] * len(blocks)
+    changed = True
+    while changed:
+        changed = False
+        for number in range(len(blocks) - 1, -1, -1):
+            out = 0
+            for successor in blocks[number].successors:
+                out |= live_in[successor]
+            used, defined = used_defined[number]
+            into = used | (out & ~defined)
+            if into != live_in[number] or out != live_out[number]:
+                live_in[number], live_out[number] = into, out
+                changed = True
+    across = 0
+    for block, into, out in zip(blocks, live_in, live_out, strict=True):
+        block.live_in = _registers(program, into)
+        block.live_out = _registers(program, out)
+        across |= into | out
+    for home, register in enumerate(sorted(_registers(program, across), key=lambda r: r.number)):
+        register.home = home
+
+
+def _registers(program: Program, bits: int) -> set[Register]:
+    found = set()
+    while bits:
+        low = bits & -bits
+        found.add(program.registers[low.bit_length() - 1])
+        bits ^= low
+    return found
+
+
+# ------------------------------------------------------------------- loops
+
+
+def _order(program: Program, first: int, depth: dict[int, int]) -> list[int]:
+    """Reverse postorder from a block; what leaves a loop comes after all of the loop."""
+    blocks = program.blocks
+    done: list[int] = []
+    seen = {first}
+
+    def children(number: int) -> list[int]:
+        found = blocks[number].successors
+        return sorted(found, key=lambda s: (-depth.get(s, 0), s)) if len(found) > 1 else list(found)
+
+    # the successor pushed last is visited first, and so comes last in the result
+    stack = [(first, children(first))]
+    while stack:
+        number, rest = stack[-1]
+        while rest and rest[-1] in seen:
+            rest.pop()
+        if rest:
+            successor = rest.pop()
+            seen.add(successor)
+            stack.append((successor, children(successor)))
+        else:
+            done.append(number)
+            stack.pop()
+    return done[::-1]
+
+
+def _dominators(program: Program, order: list[int]) -> dict[int, int]:
+    position = {number: index for index, number in enumerate(order)}
+    before: dict[int, list[int]] = {number: [] for number in order}
+    for number in order:
+        for successor in program.blocks[number].successors:
+            before[successor].append(number)
+    immediate = {order[0]: order[0]}
+    changed = True
+    while changed:
+        changed = False
+        for number in order[1:]:
+            best: int | None = None
+            for previous in before[number]:
+                if previous not in immediate:
+                    continue
+                if best is None:
+                    best = previous
+                    continue
+                other = previous
+                while best != other:
+                    while position[best] > position[other]:
+                        best = immediate[best]
+                    while position[other] > position[best]:
+                        other = immediate[other]
+            if best is not None and immediate.get(number) != best:
+                immediate[number] = best
+                changed = True
+    return immediate
+
+
+def _dominates(a: int, b: int, immediate: dict[int, int]) -> bool:
+    while b != a:
+        above = immediate[b]
+        if above == b:
+            return False
+        b = above
+    return True
+
+
+def _loops(program: Program, first: int) -> dict[int, Loop]:
+    order = _order(program, first, {})
+    position = {number: index for index, number in enumerate(order)}
+    back = [
+        (number, successor)
+        for number in order
+        for successor in program.blocks[number].successors
+        if position[successor] <= position[number]
+    ]
+    if not back:
+        return {}
+    immediate = _dominators(program, order)
+    before: dict[int, list[int]] = {number: [] for number in order}
+    for number in order:
+        for successor in program.blocks[number].successors:
+            before[successor].append(number)
+    bodies: dict[int, set[int]] = {}
+    for latch, header in back:
+        if not _dominates(header, latch, immediate):
+            continue
+        body = bodies.setdefault(header, {header})
+        stack = [latch]
+        while stack:
+            number = stack.pop()
+            if number not in body:
+                body.add(number)
+                stack += before[number]
+    loops = {}
+    for header, body in bodies.items():
+        depth = sum(1 for other in bodies.values() if header in other)
+        ops = [op for number in body for op in program.blocks[number].ops]
+        spins = any(_waits(op) for op in ops)
+        waits = any(program.blocks[number].gathers for number in body) or any(
+            op.instruction.opcode in {"bar", "barrier", "call"} and not _built_in(op, program) for op in ops
+        )
+        loops[header] = Loop(header, frozenset(body), depth, spins, not spins and not waits)
+    return loops
+
+
+def _built_in(op: Op, program: Program) -> bool:
+    return op.instruction.opcode == "call" and callee(op.instruction) not in program.functions
+
+
+def _waits(op: Op) -> bool:
+    """Whether an instruction may see what another lane has just done."""
+    instruction = op.instruction
+    if instruction.opcode == "atom":
+        return True
+    return instruction.opcode in {"ld", "nanosleep"} and not {"volatile", "acquire", "relaxed", "mmio"}.isdisjoint(
+        (*instruction.modifiers, "acquire" if instruction.opcode == "nanosleep" else "")
+    )
+
+
+# ------------------------------------------------------------------- ranks
+
+
+def _rank(program: Program, loops: dict[int, Loop]) -> None:
+    """Number the blocks: callees behind their first call, a loop's header behind the rest of the loop.
+
+    Lanes that come to a header again so wait for those still in the loop.
+    """
+    depth: dict[int, int] = {}
+    for loop in loops.values():
+        for number in loop.blocks:
+            depth[number] = max(depth.get(number, 0), loop.depth)
+    ranks: dict[int, int] = {}
+    ranked: set[str] = set()
+
+    def visit(name: str) -> None:
+        ranked.add(name)
+        for number in _order(program, program.functions[name].first, depth):
+            ranks[number] = len(ranks)
+            ops = program.blocks[number].ops
+            if ops and ops[-1].operation.form.opcode == "call":
+                called = callee(ops[-1].instruction)
+                if called in program.functions and called not in ranked:
+                    visit(called)
+
+    visit(program.entry)
+    for block in program.blocks:
+        block.rank = ranks.get(block.number, len(program.blocks))
+    for header, loop in loops.items():
+        last = max(ranks[number] for number in loop.blocks if number in ranks)
+        program.blocks[header].rank = last + 0.9 - 0.001 * min(loop.depth, 800)

@@ -1,0 +1,167 @@
+"""Parsed functions made ready for code generation: names resolved, operands typed, instructions decoded.
+
+A program is one entry with every function that it can reach, as one list of
+operations in basic blocks; the names of each function and of each scope in it
+have become registers and addresses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from teenycuda_cli.emulator.opcodes.table import Operation
+from teenycuda_cli.ptx.syntax import Instruction, Loc, Variable
+
+_WIDTHS = {"b128": 128, "pred": 1}
+
+
+@dataclass(slots=True, eq=False)
+class Register:
+    """A register of a function; `tag` says how its values are kept: i(nteger), f4, f8 or p(redicate)."""
+
+    number: int
+    name: str
+    type: str
+    width: int
+    tag: str = "i"
+    raw_nan: bool = False  # may hold NaNs that are not yet PTX's own
+    home: int = -1  # its place among the registers that live across blocks; -1: lives within one
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """An integer constant, or the address of a variable."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class FloatConstant:
+    """A float constant by its bits."""
+
+    bits: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A special register, `%tid.x`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The address in local memory of a variable of a function that may call itself: stack pointer plus offset."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParameter:
+    """A place in the entry's parameters, in bytes."""
+
+    offset: int
+    size: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`[base+offset]`; `space` where the base's own space is known (a local `.param` variable)."""
+
+    base: Source
+    offset: int
+    space: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """`!p`."""
+
+    register: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`{a, b, c}` or `p|q`, or a call's `(a, b)`."""
+
+    elements: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A branch target, a label table, or a function by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nowhere:
+    """`_`."""
+
+
+Source: TypeAlias = (
+    "Register | Constant | FloatConstant | Special | Frame | KernelParameter | Place | Not | Group | Label | Nowhere"
+)
+
+
+@dataclass(slots=True, eq=False)
+class Op:
+    """One instruction in a block."""
+
+    instruction: Instruction
+    operation: Operation
+    function: FunctionBody
+    operands: tuple[Source, ...]
+    predicate: Register | None
+    negated: bool
+    loc: Loc | None
+    reads: tuple[Register, ...] = ()
+    writes: tuple[Register, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class BasicBlock:
+    """Operations with one way in; `ends` says how it ends."""
+
+    number: int
+    function: FunctionBody
+    ops: list[Op] = field(default_factory=list)
+    successors: list[int] = field(default_factory=list)
+    live_in: set[Register] = field(default_factory=set)
+    live_out: set[Register] = field(default_factory=set)
+    rank: float = 0.0  # the scheduler runs the least first
+    loop: int = -1  # of a header: the last rank of its loop
+    gathers: bool = False  # begins with an instruction that waits for other lanes of its warp
+
+
+@dataclass(slots=True, eq=False)
+class FunctionBody:
+    """A function of the program."""
+
+    name: str
+    is_entry: bool
+    params: tuple[Variable, ...]
+    returns: tuple[Variable, ...]
+    first: int = 0  # its first block
+    recursive: bool = False
+    frame: dict[str, tuple[int, Variable]] = field(default_factory=dict)  # unique name → offset, variable
+    frame_size: int = 0
+    frame_base: int = 0  # where its frame lies in local memory, unless it is recursive
+    return_to: Register | None = None  # which call its lanes came from
+    calls: set[str] = field(default_factory=set)
+    reaches: set[str] = field(default_factory=set)  # all that it calls, directly or not
+    spill_size: int = 0
+    spill_offset: int = 0  # in its frame: where registers are saved while it calls itself
+
+
+def width_of(type_name: str) -> int:
+    """Bits of a register of a PTX type."""
+    known = _WIDTHS.get(type_name)
+    if known is not None:
+        return known
+    digits = type_name.split("x")[0].lstrip("abcdefghijklmnopqrstuvwxyz")
+    count = 2 if type_name.endswith("x2") else 1
+    return int(digits) * count

@@ -1,0 +1,108 @@
+"""A kernel made ready to run: its program, and the functions generated from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from teenycuda_cli.emulator.codegen import Emitter, generate
+from teenycuda_cli.emulator.ir import Constant, Register
+from teenycuda_cli.emulator.lanes import POISON
+from teenycuda_cli.emulator.lower import Program
+
+
+class Kernel:
+    """The generated functions of a program, with what the scheduler asks about its blocks."""
+
+    def __init__(self, program: Program) -> None:
+        """Generate and compile the source."""
+        emitter, source = generate(program)
+        self.program = program
+        self.source = source
+        self.loops = emitter.loops
+        self.dtypes = emitter.dtypes
+        self.parameters = emitter.parameters
+        namespace = emitter.names
+        exec(compile(source, f"<kernel {program.entry}>", "exec"), namespace)  # the generator's text, no one else's
+        self.functions: list[Callable[..., Any]] = [namespace[f"B{block.number}"] for block in program.blocks]
+        self.first = program.functions[program.entry].first
+        self.ranks = [block.rank for block in program.blocks]
+        self.gathering = frozenset(block.number for block in program.blocks if block.gathers)
+        self.members = {number: self._member(number) for number in self.gathering}
+        self.spinning = frozenset(
+            number for loop in self.loops.values() if loop.spins for number in loop.blocks
+        )
+        self.homes = sum(1 for register in program.registers if register.home >= 0)
+        self._dtypes_of = {
+            register.home: emitter.kept(register).dtype for register in program.registers if register.home >= 0
+        }
+        self.undefined = self._undefined(emitter)
+        self.needs = {header: self._needs(header) for header in self.loops}
+        self._changes: dict[tuple[int, int], tuple[tuple[int, Any], ...]] = {}
+
+    def _member(self, number: int) -> Any:
+        """The member mask of a block's first instruction: an int, or the register that holds it."""
+        operand = self.program.blocks[number].ops[0].operands[-1]
+        return operand.value if isinstance(operand, Constant) else operand
+
+    def _undefined(self, emitter: Emitter) -> list[tuple[int, Any]]:
+        """Registers that may be read before they are written, and the poison that they hold."""
+        found = []
+        program = self.program
+        for function in program.functions.values():
+            for register in program.blocks[function.first].live_in:
+                dtype = emitter.kept(register).dtype
+                poison: Any = POISON[dtype]
+                if register is program.stack_pointer:
+                    poison = program.stack_base
+                elif register.tag == "i":
+                    poison = int(poison)
+                elif register.tag == "p":
+                    poison = False
+                found.append((register.home, poison))
+        return found
+
+    def _needs(self, header: int) -> tuple[int, ...]:
+        """The registers that a loop reads or hands on."""
+        found: set[Register] = set()
+        for number in self.loops[header].blocks:
+            found |= self.program.blocks[number].live_in
+            found |= self.program.blocks[number].live_out
+        return tuple(sorted(register.home for register in found))
+
+    def changes(self, header: int, target: int) -> tuple[tuple[int, Any], ...]:
+        """The registers, with dtypes, that a loop writes and a block outside reads."""
+        known = self._changes.get((header, target))
+        if known is None:
+            written = {
+                register
+                for number in self.loops[header].blocks
+                for op in self.program.blocks[number].ops
+                for register in op.writes
+            }
+            live = self.program.blocks[target].live_in
+            known = self._changes[header, target] = tuple(
+                (register.home, self._dtypes_of[register.home]) for register in written if register in live
+            )
+        return known
+
+    def arguments(self, data: bytes) -> list[Any]:
+        """The kernel's parameters as generated code reads them."""
+        found: list[Any] = []
+        for offset, dtype, kept in self.parameters:
+            value = np.frombuffer(data, dtype, 1, offset)[0]
+            if kept.tag == "i":
+                if dtype.kind == "f":
+                    value = value.view(f"i{dtype.itemsize}")
+                number = int(value)
+                half = 1 << (kept.width - 1)
+                found.append(((number + half) & ((1 << kept.width) - 1)) - half)
+            elif dtype.kind in "iu" and kept.tag != "p":
+                found.append(value.view(kept.dtype))
+            else:
+                found.append(value)
+        return found
+
+

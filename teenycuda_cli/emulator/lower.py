@@ -1,0 +1,445 @@
+"""From a parsed module to a program: reachable functions, shared memory, blocks of decoded operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from teenycuda_cli.emulator.ir import (
+    BasicBlock,
+    Constant,
+    FloatConstant,
+    FunctionBody,
+    Group,
+    KernelParameter,
+    Label,
+    Not,
+    Nowhere,
+    Op,
+    Place,
+    Register,
+    Source,
+    Special,
+)
+from teenycuda_cli.emulator.opcodes.table import Operation, Unsupported, decode
+from teenycuda_cli.emulator.scopes import Scopes
+from teenycuda_cli.emulator.special import is_special
+from teenycuda_cli.errors import UnsupportedError
+from teenycuda_cli.ptx import syntax
+from teenycuda_cli.ptx.source import Source as Text
+from teenycuda_cli.ptx.syntax import Function, Instruction, Module, Statement, Variable
+
+
+@dataclass(slots=True)
+class Program:
+    """An entry and all that it can reach, lowered."""
+
+    entry: str
+    text: Text
+    files: dict[int, str]
+    functions: dict[str, FunctionBody] = field(default_factory=dict)
+    blocks: list[BasicBlock] = field(default_factory=list)
+    registers: list[Register] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)  # unique name → block
+    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    static_shared: int = 0
+    dynamic_offset: int = 0  # where dynamic shared memory begins
+    local_size: int = 0  # bytes of local memory a thread
+    stack_pointer: Register | None = None
+    stack_base: int = 0
+    parameter_size: int = 0
+
+
+@dataclass(slots=True)
+class Missing:
+    """An instruction or feature that the emulator lacks."""
+
+    offset: int
+    name: str
+    reason: str
+
+
+BUILT_IN = frozenset(("vprintf", "__assertfail"))
+
+
+def instructions(statements: tuple[Statement, ...]) -> Iterator[Instruction]:
+    """All instructions, those of inner scopes too."""
+    for statement in statements:
+        if isinstance(statement, Instruction):
+            yield statement
+        elif isinstance(statement, syntax.Block):
+            yield from instructions(statement.statements)
+
+
+def _variables(statements: tuple[Statement, ...]) -> Iterator[Variable]:
+    for statement in statements:
+        if isinstance(statement, Variable):
+            yield statement
+        elif isinstance(statement, syntax.Block):
+            yield from _variables(statement.statements)
+
+
+def _names(operand: Any) -> Iterator[str]:
+    if isinstance(operand, syntax.Name):
+        yield operand.text
+    elif isinstance(operand, syntax.Address):
+        if operand.base is not None:
+            yield operand.base.text
+    elif isinstance(operand, syntax.Pair):
+        yield from _names(operand.first)
+        yield from _names(operand.second)
+    elif hasattr(operand, "elements"):
+        for element in operand.elements:
+            yield from _names(element)
+
+
+def callee(instruction: Instruction) -> str | None:
+    """The function that a call names."""
+    for operand in instruction.operands:
+        if isinstance(operand, syntax.Name):
+            return operand.text
+    return None
+
+
+class Lowering:
+    """Builds one program; everything that is missing is collected, then raised at once."""
+
+    def __init__(self, module: Module, text: Text, entry: Function, addresses: dict[str, int]) -> None:
+        """`addresses` are those of the module's global and constant variables."""
+        self.module = module
+        self.addresses = addresses
+        self.entry = entry
+        self.program = Program(entry.name, text, {item.index: item.name for item in module.files})
+        self.defined = {f.name: f for f in module.functions if f.body is not None}
+        self.defined |= {name: self.defined[target] for name, target in module.aliases if target in self.defined}
+        self.missing: list[Missing] = []
+        self.shared: dict[int, int] = {}
+        self.module_shared: dict[str, int] = {}
+        self.block: BasicBlock | None = None
+        self.loc: syntax.Loc | None = None
+
+    def run(self) -> Program:
+        """The program; raises UnsupportedError naming everything that is missing."""
+        reached = self._reach()
+        self._place_shared(reached)
+        program = self.program
+        for function in reached:
+            body = FunctionBody(function.name, function.is_entry, function.params, function.returns)
+            program.functions[function.name] = body
+        for function in reached:
+            self._function(function)
+        if self.missing:
+            raise self._unsupported()
+        self._find_recursion()
+        last = self.entry.parameters[-1] if self.entry.parameters else None
+        program.parameter_size = last.offset + last.size if last else 0
+        return program
+
+    # -------------------------------------------------------------- layout
+
+    def _reach(self) -> list[Function]:
+        reached = [self.entry]
+        known = {self.entry.name}
+        for function in reached:
+            for instruction in instructions(function.body or ()):
+                if instruction.opcode != "call":
+                    continue
+                name = callee(instruction)
+                if name is None or name in known or name in BUILT_IN:
+                    continue
+                known.add(name)
+                if name in self.defined:
+                    reached.append(self.defined[name])
+        return reached
+
+    def _place_shared(self, reached: list[Function]) -> None:
+        used = {
+            name
+            for function in reached
+            for instruction in instructions(function.body or ())
+            for operand in instruction.operands
+            for name in _names(operand)
+        }
+        module = [v for v in self.module.variables if v.space.startswith("shared") and v.name in used]
+        inner = [v for f in reached for v in _variables(f.body or ()) if v.space.startswith("shared") and v.name in used]
+        offset = 0
+        dynamic_align = 1
+        dynamic: list[Variable] = []
+        for variable in (*module, *inner):
+            if variable.size is None or (variable.linkage == "extern" and not variable.size):
+                dynamic.append(variable)
+                dynamic_align = max(dynamic_align, variable.align)
+                continue
+            offset = (offset + variable.align - 1) // variable.align * variable.align
+            self.shared[variable.offset] = offset
+            offset += variable.size
+        self.program.static_shared = offset
+        self.program.dynamic_offset = (offset + dynamic_align - 1) // dynamic_align * dynamic_align
+        for variable in dynamic:
+            self.shared[variable.offset] = self.program.dynamic_offset
+        self.module_shared = {v.name: self.shared[v.offset] for v in module}
+
+    def _find_recursion(self) -> None:
+        """Functions that call themselves, by others or not, get a stack."""
+        program = self.program
+        for function in program.functions.values():
+            function.reaches = _closure(function.name, program.functions)
+            function.recursive = function.name in function.reaches
+        if any(function.recursive for function in program.functions.values()):
+            program.stack_pointer = Register(len(program.registers), "%stack", "b64", 64)
+            program.registers.append(program.stack_pointer)
+
+    # --------------------------------------------------------------- bodies
+
+    def _function(self, function: Function) -> None:
+        body = self.program.functions[function.name]
+        scopes = Scopes(body, self.program.registers, self.shared)
+        outer = scopes.open[0]
+        if function.is_entry:
+            for parameter in function.parameters:
+                outer.variables[parameter.name] = KernelParameter(parameter.offset, parameter.size, parameter.name)
+        else:
+            body.return_to = scopes.register("%return", "b32")
+            for variable in (*function.returns, *function.params):
+                if variable.space == "reg":
+                    self._lack(function.offset, function.name, "parameters in registers")
+                outer.variables[variable.name] = scopes.frame(variable)
+        self.loc = None
+        body.first = self._start(body).number
+        self._statements(function.body or (), scopes)
+        if self.block is not None:
+            self._instruction(Instruction("ret", (), (), function.offset, function.offset), scopes)
+
+    def _start(self, body: FunctionBody) -> BasicBlock:
+        block = BasicBlock(len(self.program.blocks), body)
+        self.program.blocks.append(block)
+        if self.block is not None:
+            self.block.successors.append(block.number)
+        self.block = block
+        return block
+
+    def _statements(self, statements: tuple[Statement, ...], scopes: Scopes) -> None:
+        scopes.enter(statements)
+        for statement in statements:
+            if isinstance(statement, Instruction):
+                self._instruction(statement, scopes)
+            elif isinstance(statement, syntax.Loc):
+                self.loc = statement
+            elif isinstance(statement, syntax.Label):
+                if self.block is None or self.block.ops:
+                    self._start(scopes.function)
+                assert self.block is not None
+                self.program.labels[scopes.find_label(statement.name) or ""] = self.block.number
+            elif isinstance(statement, (syntax.Registers, Variable)):
+                scopes.declare(statement)
+            elif isinstance(statement, syntax.Block):
+                self._statements(statement.statements, scopes)
+        scopes.leave()
+
+    def _instruction(self, instruction: Instruction, scopes: Scopes) -> None:
+        if self.block is None:
+            self._start(scopes.function)
+        operation = decode(instruction)
+        if isinstance(operation, Unsupported):
+            self._lack(instruction.offset, instruction.name, operation.reason)
+            return
+        try:
+            operands = tuple([self._operand(item, scopes) for item in instruction.operands])
+        except _Unknown as unknown:
+            self._lack(instruction.offset, instruction.name, str(unknown))
+            return
+        predicate = None
+        if instruction.predicate is not None:
+            predicate = scopes.find_register(instruction.predicate)
+        op = Op(
+            instruction, operation, scopes.function, operands, predicate, instruction.negated, self.loc
+        )
+        self._traits(op, scopes)
+        assert self.block is not None
+        build = operation.form.build
+        if getattr(build, "gathers", False) and not self._gathered(op):
+            if self.block.ops:
+                self._start(scopes.function)
+            assert self.block is not None
+            self.block.gathers = True
+        self.block.ops.append(op)
+        if getattr(build, "ends_block", False):
+            self._end(op, scopes)
+
+    def _gathered(self, op: Op) -> bool:
+        """Whether an earlier instruction of the block has waited for the same lanes already."""
+        assert self.block is not None
+        if not self.block.gathers:
+            return False
+        first = self.block.ops[0]
+        mask = op.operands[-1] if op.operands else None
+        same = (first.operands[-1] if first.operands else None) == mask
+        return same and not any(mask in earlier.writes for earlier in self.block.ops)
+
+    def _end(self, op: Op, scopes: Scopes) -> None:
+        assert self.block is not None
+        build: Any = op.operation.form.build
+        if op.instruction.opcode == "call":
+            if callee(op.instruction) not in BUILT_IN:
+                self._land(op, scopes)
+        elif build.leaves and op.predicate is None:
+            self.block = None
+        else:
+            self._start(scopes.function)
+
+    def _land(self, op: Op, scopes: Scopes) -> None:
+        """The block where a call comes back, of its own; lanes that did not call go on behind it."""
+        calling = self.block
+        landing = self._start(scopes.function)
+        form = replace(op.operation.form, opcode="landing", build=_land)
+        operation = replace(op.operation, form=form, destinations=(), sources=())
+        landing.ops.append(replace(op, operation=operation, predicate=None, reads=(), writes=()))
+        behind = self._start(scopes.function)
+        if op.predicate is not None and calling is not None:
+            calling.successors.append(behind.number)
+
+    def _traits(self, op: Op, scopes: Scopes) -> None:
+        """Which registers an operation reads and writes."""
+        writes: list[Register] = []
+        reads: list[Register] = []
+        operands: tuple[Source, ...] = op.operands
+        operation = op.operation
+        if operation.destinations and operands:
+            writes += _flat(operands[0])
+            operands = operands[1:]
+        for operand in operands:
+            reads += _flat(operand)
+        if operation.reads_carry or operation.writes_carry:
+            carry = scopes.open[0].registers.get("%cc")
+            if carry is None:
+                carry = scopes.open[0].registers["%cc"] = scopes.register("%cc", "pred")
+            if operation.reads_carry:
+                reads.append(carry)
+            if operation.writes_carry:
+                writes.append(carry)
+        if op.predicate is not None:
+            reads.append(op.predicate)
+            reads += writes
+        op.reads, op.writes = tuple(reads), tuple(writes)
+        if op.instruction.opcode == "call":
+            name = callee(op.instruction) or ""
+            if name in self.program.functions:
+                scopes.function.calls.add(name)
+            elif name not in BUILT_IN:
+                self._lack(op.instruction.offset, f"call {name}", "the function is not defined in this file")
+
+    # ------------------------------------------------------------- operands
+
+    def _operand(self, operand: Any, scopes: Scopes) -> Source:  # noqa: PLR0911  (a case each)
+        if isinstance(operand, syntax.Name):
+            return self._name(operand.text, scopes)
+        if isinstance(operand, syntax.Integer):
+            return Constant(operand.value)
+        if isinstance(operand, syntax.Float):
+            return FloatConstant(operand.bits, operand.width)
+        if isinstance(operand, syntax.Address):
+            base = Constant(0) if operand.base is None else self._name(operand.base.text, scopes)
+            return Place(base, operand.offset)
+        if isinstance(operand, (syntax.Vector, syntax.Arguments)):
+            return Group(tuple([self._operand(item, scopes) for item in operand.elements]))
+        if isinstance(operand, syntax.Pair):
+            return Group((self._operand(operand.first, scopes), self._operand(operand.second, scopes)))
+        if isinstance(operand, syntax.Negated):
+            inner = self._operand(operand.operand, scopes)
+            if isinstance(inner, Register):
+                return Not(inner)
+        if isinstance(operand, syntax.Sink):
+            return Nowhere()
+        if isinstance(operand, syntax.Component):
+            elements = scopes.find_vector(operand.base.text)
+            if elements is not None and operand.index < len(elements):
+                return elements[operand.index]
+        raise _Unknown(f"an operand that the emulator does not take ({type(operand).__name__.lower()})")
+
+    def _name(self, name: str, scopes: Scopes) -> Source:  # noqa: PLR0911  (a case each)
+        register = scopes.find_register(name)
+        if register is not None:
+            return register
+        variable = scopes.find_variable(name)
+        if variable is not None:
+            return variable
+        if name in self.module_shared:
+            return Constant(self.module_shared[name])
+        if name in self.addresses:
+            return Constant(self.addresses[name])
+        label = scopes.find_label(name)
+        if label is not None:
+            return Label(label)
+        table = scopes.find_table(name)
+        if table is not None:
+            self.program.tables[name] = table
+            return Label(name)
+        elements = scopes.find_vector(name)
+        if elements is not None:
+            return Group(elements)
+        if name in self.defined or name in BUILT_IN or any(f.name == name for f in self.module.functions):
+            return Label(name)
+        if name == "WARP_SZ":
+            return Constant(32)
+        if is_special(name):
+            return Special(name)
+        raise _Unknown(f"{name} is not known")
+
+    # ------------------------------------------------------------- messages
+
+    def _lack(self, offset: int, name: str, reason: str) -> None:
+        self.missing.append(Missing(offset, name, reason))
+
+    def _unsupported(self) -> UnsupportedError:
+        text = self.program.text
+        lines = []
+        for item in self.missing:
+            line, _ = text.position(item.offset)
+            lines.append(f"{text.name}:{line}: {item.name}: {item.reason}")
+        first_line, first_column = text.position(self.missing[0].offset)
+        count = len(self.missing)
+        what = "an instruction" if count == 1 else f"{count} instructions"
+        return UnsupportedError(
+            f"the kernel {self.entry.name} uses {what} that the emulator lacks",
+            file=text.name,
+            line=first_line,
+            column=first_column,
+            context=tuple(dict.fromkeys(lines)),
+            hint="run it on a GPU with --device cuda",
+        )
+
+
+class _Unknown(Exception):
+    """An operand that means nothing to the emulator."""
+
+
+def _flat(source: Source) -> list[Register]:
+    if isinstance(source, Register):
+        return [source]
+    if isinstance(source, Not):
+        return [source.register]
+    if isinstance(source, Place):
+        return _flat(source.base)
+    if isinstance(source, Group):
+        return [register for element in source.elements for register in _flat(element)]
+    return []
+
+
+def _closure(name: str, functions: dict[str, FunctionBody]) -> set[str]:
+    """The functions that `name` can call, directly or not."""
+    found: set[str] = set()
+    stack = list(functions[name].calls)
+    while stack:
+        called = stack.pop()
+        if called not in found:
+            found.add(called)
+            stack += functions[called].calls
+    return found
+
+
+
+def _land(emit: Any, op: Op) -> None:
+    from teenycuda_cli.emulator.opcodes.call import land  # noqa: PLC0415  (the instructions' code needs the program's)
+
+    land(emit, op)

@@ -1,0 +1,167 @@
+"""Where lanes go: bra, brx, ret, exit, trap; and what only passes time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teenycuda_cli.emulator import faults
+from teenycuda_cli.emulator.codegen import Emitter
+from teenycuda_cli.emulator.compute import both, negate
+from teenycuda_cli.emulator.effects import effect
+from teenycuda_cli.emulator.ir import Label, Op
+from teenycuda_cli.emulator.lower import Program
+
+_BRANCH = "control-flow-instructions-bra"
+
+
+def branch(lanes: Any, predicate: Any, mask: Any, taken: int, other: int) -> Any:
+    """Lanes for which a predicate holds go to one block, the rest to another."""
+    if type(predicate) is not np.ndarray:
+        return ((taken if predicate else other, mask),)
+    holds = both(predicate, mask, lanes)
+    if holds is False:
+        return ((other, mask),)
+    rest = both(~predicate, mask, lanes)
+    if rest is False:
+        return ((taken, mask),)
+    return ((taken, holds), (other, rest))
+
+
+def remaining(lanes: Any, predicate: Any, mask: Any, block: int) -> Any:
+    """Lanes for which a predicate does not hold go on to a block, the others are gone."""
+    rest = both(negate(predicate), mask, lanes)
+    return () if rest is False else ((block, rest),)
+
+
+def spread(lanes: Any, value: Any, mask: Any, blocks: tuple[int, ...]) -> Any:
+    """Each lane goes to the block that its value numbers."""
+    if type(value) is int:
+        return ((blocks[value], mask),)
+    values = np.broadcast_to(lanes.integers(value, 32), lanes.shape)
+    present = np.unique(values if mask is None else values[mask])
+    pairs = []
+    for number in present:
+        here = both(values == number, mask, lanes)
+        if here is not False:
+            pairs.append((blocks[int(number)], here))
+    return tuple(pairs)
+
+
+def predicate_text(op: Op) -> str:
+    """The expression of an instruction's predicate."""
+    assert op.predicate is not None
+    text = f"v{op.predicate.number}"
+    return f"negate({text})" if op.negated else text
+
+
+@effect("bra{.uni} target", uni="uni", isa=_BRANCH, ends_block=True, leaves=True)
+def bra(emit: Emitter, op: Op) -> None:
+    """A jump, for the lanes whose predicate holds."""
+    label = op.operands[0]
+    assert isinstance(label, Label)
+    target = emit.program.labels[label.name]
+    if op.predicate is None:
+        emit.leave(f"(({target}, m),)")
+        return
+    run = emit.bind(branch)
+    emit.leave(f"{run}(S, {predicate_text(op)}, m, {target}, {emit.next_block})")
+
+
+@effect("brx.idx{.uni} index, table", uni="uni", types="index:b32", isa="control-flow-instructions-brx-idx", ends_block=True, leaves=True)
+def brx(emit: Emitter, op: Op) -> None:
+    """A jump to the label of a table that an index chooses."""
+    label = op.operands[1]
+    assert isinstance(label, Label)
+    blocks = tuple([emit.program.labels[name] for name in emit.program.tables[label.name]])
+    run = emit.bind(Jump(emit.program, op, blocks))
+    index = emit.integer(op.operands[0], 32)
+    if op.predicate is None:
+        emit.leave(f"{run}(S, {index}, m)")
+        return
+    mask = emit.mask(op)
+    rest = f"{emit.bind(remaining)}(S, {predicate_text(op)}, m, {emit.next_block})"
+    emit.leave(f"(() if {mask} is False else {run}(S, {index}, {mask})) + {rest}")
+
+
+class Jump:
+    """`brx.idx`: lanes go by index; one past the table is a fault."""
+
+    def __init__(self, program: Program, op: Op, blocks: tuple[int, ...]) -> None:
+        """`blocks` are the targets, in the table's order."""
+        self.program = program
+        self.op = op
+        self.blocks = blocks
+
+    def __call__(self, lanes: Any, index: Any, mask: Any) -> Any:
+        """Pairs of block and mask."""
+        values = np.broadcast_to(lanes.integers(index, 32), lanes.shape)
+        active = values if mask is None else values[mask]
+        wrong = (active < 0) | (active >= len(self.blocks))
+        if wrong.any():
+            numbers = lanes.numbers(mask)
+            failing = np.flatnonzero(wrong)
+            chosen = int(active.reshape(-1)[failing[0]])
+            what = f"jumped past its table: index {chosen} of {len(self.blocks)} targets"
+            raise faults.fault(self.program, self.op, lanes, int(numbers[failing[0]]), len(failing), what)
+        return spread(lanes, index, mask, self.blocks)
+
+
+@effect("ret{.uni} ", uni="uni", isa="control-flow-instructions-ret", ends_block=True, leaves=True)
+def ret(emit: Emitter, op: Op) -> None:
+    """Back to the caller; out of the kernel in the entry."""
+    back = emit.block.function.return_to
+    if back is None:
+        exit_(emit, op)
+        return
+    run = emit.bind(spread)
+    sites = emit.bind(emit.return_sites)
+    value = f"S.R[{back.home}]"
+    if op.predicate is None:
+        emit.leave(f"{run}(S, {value}, m, {sites})")
+        return
+    mask = emit.mask(op)
+    rest = f"{emit.bind(remaining)}(S, {predicate_text(op)}, m, {emit.next_block})"
+    emit.leave(f"(() if {mask} is False else {run}(S, {value}, {mask}, {sites})) + {rest}")
+
+
+@effect("exit ", isa="control-flow-instructions-exit", ends_block=True, leaves=True)
+def exit_(emit: Emitter, op: Op) -> None:
+    """The lanes are done."""
+    if op.predicate is None:
+        emit.leave("()")
+    else:
+        emit.leave(f"{emit.bind(remaining)}(S, {predicate_text(op)}, m, {emit.next_block})")
+
+
+class Trap:
+    """`trap` and `brkpt`: the launch fails."""
+
+    def __init__(self, program: Program, op: Op) -> None:
+        """Keep what the message needs."""
+        self.program = program
+        self.op = op
+
+    def __call__(self, lanes: Any, mask: Any) -> None:
+        """Raise for the lanes of a mask."""
+        if mask is False:
+            return
+        numbers = lanes.numbers(mask)
+        what = "trapped" if self.op.instruction.opcode == "trap" else "stopped at a breakpoint"
+        raise faults.fault(self.program, self.op, lanes, int(numbers[0]), len(numbers), what)
+
+
+@effect("trap ", isa="miscellaneous-instructions-trap")
+@effect("brkpt ", isa="miscellaneous-instructions-brkpt")
+def trap(emit: Emitter, op: Op) -> None:
+    """The launch fails."""
+    run = emit.bind(Trap(emit.program, op))
+    emit.line(f"{run}(S, {emit.mask(op)})")
+
+
+@effect("nanosleep.u32 t", isa="miscellaneous-instructions-nanosleep", types="t:u32", keeps_memory=True)
+@effect("pmevent a", isa="miscellaneous-instructions-pmevent", types="a:u32", keeps_memory=True)
+@effect("pmevent.mask a", isa="miscellaneous-instructions-pmevent", types="a:u32", keeps_memory=True)
+def nothing(emit: Emitter, op: Op) -> None:
+    """Nothing that a kernel could see."""

@@ -1,0 +1,403 @@
+"""ld, st and what concerns addresses: cvta, isspacep, prefetch, fences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teenycuda_cli.emulator import compute
+from teenycuda_cli.emulator.access import Site, positions, shifted, view
+from teenycuda_cli.emulator.codegen import Emitter
+from teenycuda_cli.emulator.compute import Kept
+from teenycuda_cli.emulator.effects import effect
+from teenycuda_cli.emulator.ir import (
+    Frame,
+    Group,
+    KernelParameter,
+    Nowhere,
+    Op,
+    Place,
+    Register,
+    Source,
+)
+from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
+from teenycuda_cli.emulator.numerics.floating import canonical
+from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
+from teenycuda_cli.emulator.values import Affine
+
+TYPES = "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
+SPACES = "global shared shared::cta shared::cluster local const param param::entry param::func"
+SCOPES = "cta cluster gpu sys"
+_EVICT = "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate"
+_LEVEL = "L2::evict_last L2::evict_normal L2::evict_first"
+_PREFETCH = "L2::64B L2::128B L2::256B"
+_SAME_SPACE = {
+    "shared::cta": "shared",
+    "shared::cluster": "shared",
+    "param::entry": "param",
+    "param::func": "param",
+    "": "generic",
+}
+
+
+def space_of(name: str) -> str:
+    """The emulator's name of a state space modifier."""
+    return _SAME_SPACE.get(name, name)
+
+
+def elements(source: Source) -> list[Source]:
+    """A vector's elements, or the operand itself."""
+    return list(source.elements) if isinstance(source, Group) else [source]
+
+
+def make_site(emit: Emitter, op: Op, place: Place, count: int, dtype: Any, *, writes: bool) -> tuple[Site, str]:
+    """The access of an instruction to `[base+offset]`, and the expression of its base."""
+    space = space_of(op.operation.modifiers.get("space", ""))
+    base = place.base
+    if isinstance(base, Frame):
+        space = "local"
+    argument = emit.argument(base, "b64")
+    width = argument.kept.width
+    offset = place.offset
+    text = argument.text
+    if argument.constant is not None:
+        width = 64
+    elif space in {"shared", "local"} and isinstance(base, Register) and base.width == 64:
+        width = 64
+    site = Site(emit.program, op, space, offset, dtype.itemsize, count, dtype, width, writes)
+    return site, text
+
+
+class Load:
+    """A load: lanes, address, mask and buffer numbers in; a value (or a tuple of them) out."""
+
+    __slots__ = ("kept", "site", "type_dtype")
+
+    def __init__(self, site: Site, kept: tuple[Kept | None, ...]) -> None:
+        """`kept` says what becomes of each element; None: it is not wanted."""
+        self.site = site
+        self.kept = kept
+
+    def __call__(self, lanes: Any, address: Any, mask: Any, buffers: tuple[int, ...] | None) -> Any:
+        """Without buffers a view of memory may come back, which is good until memory changes."""
+        site = self.site
+        parts: Any = None
+        if type(address) is int or type(address) is Affine:
+            parts = view(site, lanes, address)
+        if parts is None:
+            return self._gather(lanes, address, mask, buffers)
+        if site.count == 1:
+            return self._taken(lanes, parts, self.kept[0], None if buffers is None else buffers[0])
+        return tuple(
+            [
+                self._taken(lanes, parts[k], kept, None if buffers is None else buffers[k])
+                for k, kept in enumerate(self.kept)
+            ]
+        )
+
+    def _taken(self, lanes: Any, part: Any, kept: Kept | None, buffer: int | None) -> Any:
+        if kept is None:
+            return None
+        if part.size == 1:
+            item = part.reshape(-1)[0]
+            return int(item) if kept.tag == "i" else item
+        target = kept.dtype
+        if part.dtype != target:
+            return part.astype(target)
+        if buffer is None:
+            return part
+        if part.shape != lanes.shape:
+            return part.copy()
+        out = lanes.P[buffer] if buffer >= 0 else lanes.fresh(~buffer, target)
+        np.copyto(out, part)
+        return out
+
+    def _gather(self, lanes: Any, address: Any, mask: Any, buffers: tuple[int, ...] | None) -> Any:
+        site = self.site
+        results: list[Any] = [None] * site.count
+        for found in positions(site, lanes, address, mask):
+            for k, kept in enumerate(self.kept):
+                if kept is None:
+                    continue
+                data, index = found.elements(site.dtype, k)
+                buffer = None if buffers is None else buffers[k]
+                results[k] = self._placed(lanes, data, index, found.mask, kept, buffer, results[k])
+        return results[0] if site.count == 1 else tuple(results)
+
+    def _placed(
+        self, lanes: Any, data: Any, index: Any, mask: Any, kept: Kept, buffer: int | None, result: Any
+    ) -> Any:
+        target = kept.dtype
+        if mask is None:
+            if index.size == 1:
+                item = data[index.reshape(-1)[0]]
+                return int(item) if kept.tag == "i" else item
+            if buffer is None or data.dtype != target or index.shape != lanes.shape:
+                return data.take(index, mode="clip").astype(target, copy=False)
+            out = lanes.P[buffer] if buffer >= 0 else lanes.fresh(~buffer, target)
+            return data.take(index, out=out, mode="clip")
+        if result is None:
+            result = np.zeros(lanes.shape, target)
+        result[mask] = data.take(index, mode="clip")
+        return result
+
+
+@effect(
+    "ld{.sem}{.scope}{.space}{.cop}{.nc}{.evict}{.level}{.prefetch}{.vec}.type d, [a]",
+    "ld{.sem}{.scope}{.space}{.cop}{.nc}{.evict}{.level}.hint{.prefetch}{.vec}.type d, [a], policy",
+    "ldu{.space}{.vec}.type d, [a]",
+    sem="weak volatile relaxed acquire mmio",
+    scope=SCOPES,
+    space=SPACES,
+    cop="ca cg cs lu cv",
+    evict=_EVICT,
+    level=_LEVEL,
+    hint="L2::cache_hint",
+    prefetch=_PREFETCH,
+    vec="v2 v4 v8",
+    type=TYPES,
+    types="policy:b64",
+    isa="data-movement-and-conversion-instructions-ld",
+    keeps_memory=True,
+)
+def ld(emit: Emitter, op: Op) -> None:
+    """Memory into registers, narrow integers extended."""
+    place = op.operands[1]
+    assert isinstance(place, Place)
+    type_name = op.operation.modifiers["type"]
+    destinations = elements(op.operands[0])
+    kept = tuple([emit.kept(d) if isinstance(d, Register) else None for d in destinations])
+    if isinstance(place.base, KernelParameter):
+        _load_parameters(emit, op, place, destinations)
+        return
+    dtypes = {_element_dtype(type_name, item) for item in kept if item is not None}
+    dtype = dtypes.pop() if len(dtypes) == 1 else dtype_of(type_name)
+    site, address = make_site(emit, op, place, len(destinations), dtype, writes=False)
+    load = emit.bind(Load(site, tuple([_matching(item, dtype) for item in kept])))
+    mask = emit.mask(op)
+    registers = [d for d in destinations if isinstance(d, Register)]
+    lazy = op.predicate is None and all([emit.only_read_before_writes(r) for r in registers])
+    buffers = "None"
+    if not lazy:
+        numbers = [emit.buffer(d, emit.kept(d).dtype) if isinstance(d, Register) else 0 for d in destinations]
+        buffers = repr(tuple(numbers))
+    call = f"{load}(S, {address}, {mask}, {buffers})"
+    emit.store_results(op, destinations, call, mask, [dtype] * len(destinations))
+
+
+def _element_dtype(type_name: str, kept: Kept) -> Any:
+    """The dtype to read memory in, so that the register gets its own where sizes are the same."""
+    dtype = dtype_of(type_name)
+    return kept.dtype if dtype.itemsize == kept.dtype.itemsize else dtype
+
+
+def _matching(kept: Kept | None, dtype: Any) -> Kept | None:
+    """What a load makes for a register: floats of other bits come as integers first."""
+    if kept is None or kept.tag == "i" or kept.dtype == dtype:
+        return kept
+    return Kept("i", kept.width)
+
+
+def _load_parameters(emit: Emitter, op: Op, place: Place, destinations: list[Source]) -> None:
+    base = place.base
+    assert isinstance(base, KernelParameter)
+    dtype = dtype_of(op.operation.modifiers["type"])
+    for number, destination in enumerate(destinations):
+        if isinstance(destination, Register):
+            kept = emit.kept(destination)
+            offset = base.offset + place.offset + number * dtype.itemsize
+            emit.assign(op, destination, emit.parameter(offset, dtype, kept))
+
+
+class Store:
+    """A store: lanes, address, mask and the elements' values in."""
+
+    __slots__ = ("readers", "site")
+
+    def __init__(self, site: Site, readers: tuple[compute.Reader, ...]) -> None:
+        """A reader an element makes an array or scalar of the memory's dtype."""
+        self.site = site
+        self.readers = readers
+
+    def __call__(self, lanes: Any, address: Any, mask: Any, *values: Any) -> None:
+        """Where lanes write the same place, the last one's value stays."""
+        site = self.site
+        found = [read(lanes, value) for read, value in zip(self.readers, values, strict=True)]
+        if type(address) is int or type(address) is Affine:
+            parts = view(site, lanes, address)
+            if parts is not None and self._written(lanes, parts, mask, found):
+                return
+        for spot in positions(site, lanes, address, mask):
+            for number, value in enumerate(found):
+                data, index = spot.elements(site.dtype, number)
+                if type(value) is np.ndarray:
+                    if spot.mask is not None:
+                        value = np.broadcast_to(value, lanes.shape)[spot.mask]
+                    elif value.shape != index.shape:
+                        index = np.broadcast_to(index, lanes.shape)
+                data[index] = value
+
+    def _written(self, lanes: Any, parts: Any, mask: Any, values: list[Any]) -> bool:
+        site = self.site
+        several = site.count > 1
+        first = parts[0] if several else parts
+        if first.shape != lanes.shape or not distinct(first.strides, first.shape, site.size * site.count):
+            if mask is not None or any([type(value) is np.ndarray for value in values]):
+                return False
+        for number, value in enumerate(values):
+            part = parts[number] if several else parts
+            if mask is None:
+                np.copyto(part, value)
+            else:
+                np.copyto(part, value, where=mask)
+        return True
+
+
+def distinct(strides: tuple[int, ...], shape: tuple[int, ...], size: int) -> bool:
+    """Whether elements of a strided view do not overlap."""
+    span = size
+    for stride, extent in sorted([(abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1]):
+        if stride < span:
+            return False
+        span = stride * (extent - 1) + span
+    return True
+
+
+@effect(
+    "st{.sem}{.scope}{.space}{.cop}{.evict}{.level}{.vec}.type [a], b",
+    "st{.sem}{.scope}{.space}{.cop}{.evict}{.level}.hint{.vec}.type [a], b, policy",
+    sem="weak volatile relaxed release mmio",
+    scope=SCOPES,
+    space=SPACES,
+    cop="wb cg cs wt",
+    evict=_EVICT,
+    level=_LEVEL,
+    hint="L2::cache_hint",
+    vec="v2 v4 v8",
+    type=TYPES,
+    types="policy:b64",
+    isa="data-movement-and-conversion-instructions-st",
+)
+def st(emit: Emitter, op: Op) -> None:
+    """Registers into memory, the low bits of wide ones."""
+    place = op.operands[0]
+    assert isinstance(place, Place)
+    type_name = op.operation.modifiers["type"]
+    arguments = [emit.argument(source, type_name) for source in elements(op.operands[1])]
+    dtype = dtype_of(type_name)
+    site, address = make_site(emit, op, place, len(arguments), dtype, writes=True)
+    readers = []
+    for argument in arguments:
+        known = argument.constant if argument.constant is not None else argument.scalar
+        if known is not None:
+            readers.append(_fixed(compute.constant(known, type_name)))
+        elif argument.kept.raw_nan and compute.native(argument.kept.tag) == type_name:
+            readers.append(_canonical)
+        else:
+            readers.append(compute.reader(argument.kept, type_name))
+    store = emit.bind(Store(site, tuple(readers)))
+    mask = emit.mask(op)
+    values = ", ".join([argument.text for argument in arguments])
+    guard = f"if {mask} is not False: " if mask != "m" else ""
+    emit.line(f"{guard}{store}(S, {address}, {mask}, {values})")
+
+
+def _fixed(scalar: Any) -> compute.Reader:
+    return lambda lanes, value: scalar
+
+
+def _canonical(lanes: Any, value: Any) -> Any:
+    return canonical(value)
+
+
+# --------------------------------------------------------------- addresses
+
+_WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}
+
+
+@effect(
+    "cvta{.to}.space.type d, a",
+    to="to",
+    space=SPACES,
+    type="u32 u64",
+    isa="data-movement-and-conversion-instructions-cvta",
+    keeps_memory=True,
+)
+def cvta(emit: Emitter, op: Op) -> None:
+    """An address in a space as a generic one, or back."""
+    modifiers = op.operation.modifiers
+    register = op.operands[0]
+    assert isinstance(register, Register)
+    delta = _WINDOWS.get(modifiers["space"], 0)
+    text = emit.integer(op.operands[1], register.width)
+    run = emit.function(shifted, -delta if modifiers["to"] else delta)
+    if delta:
+        emit.assign(op, register, f"{run}(S, {text})")
+        return
+    source = op.operands[1]
+    if isinstance(source, Register) and not emit.alias(register, source):
+        text = f"{emit.bind(compute.duplicate)}({text})"
+    emit.assign(op, register, text)
+
+
+@effect(
+    "isspacep.space p, a",
+    space=SPACES,
+    types="p:pred a:b64",
+    isa="data-movement-and-conversion-instructions-isspacep",
+    keeps_memory=True,
+)
+def isspacep(emit: Emitter, op: Op) -> None:
+    """Whether a generic address lies in a space."""
+    register = op.operands[0]
+    assert isinstance(register, Register)
+    run = emit.function(_in_space, space_of(op.operation.modifiers["space"]))
+    emit.assign(op, register, f"{run}(S, {emit.integer(op.operands[1], 64)})")
+
+
+def _in_space(name: str) -> Any:
+    def test(lanes: Any, address: Any) -> Any:
+        at = lanes.integers(address, 64)
+        found = None
+        for space, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
+            inside = (at >= start) & (at < start + WINDOW_SIZE)
+            if space == name:
+                return inside if type(inside) is np.ndarray else bool(inside)
+            found = inside if found is None else found | inside
+        if name != "global":
+            return False
+        return ~found if type(found) is np.ndarray else not found
+
+    return test
+
+
+@effect(
+    "prefetch{.space}.level [a]",
+    "prefetchu.level [a]",
+    "applypriority{.space}.level [a], size",
+    "discard{.space}.level [a], size",
+    space="global local const param",
+    level="L1 L2 L2::evict_last L2::evict_normal L2::128 L2",
+    isa="data-movement-and-conversion-instructions-prefetch-prefetchu",
+    keeps_memory=True,
+)
+def prefetch(emit: Emitter, op: Op) -> None:
+    """Nothing: there is no cache."""
+
+
+@effect(
+    "membar.level ",
+    "fence{.sem}.scope ",
+    "fence.proxy.proxykind ",
+    level="cta gl sys gpu cluster",
+    sem="sc acq_rel acquire release",
+    scope=SCOPES,
+    proxykind="alias async async.global async.shared::cta tensormap::generic",
+    isa="parallel-synchronization-and-communication-instructions-membar",
+    keeps_memory=True,
+)
+def membar(emit: Emitter, op: Op) -> None:
+    """Nothing: what a lane writes, all lanes see at once."""
+
+

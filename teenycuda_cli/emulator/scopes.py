@@ -1,0 +1,126 @@
+"""Names in a function's body: registers, variables and labels, scope by scope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from teenycuda_cli.emulator.ir import Constant, Frame, FunctionBody, Register, Source, width_of
+from teenycuda_cli.ptx.syntax import (
+    Label,
+    LabelTable,
+    Registers,
+    Statement,
+    Variable,
+)
+
+
+@dataclass(slots=True)
+class Scope:
+    """What one `{ }` declares."""
+
+    registers: dict[str, Register] = field(default_factory=dict)
+    families: dict[str, tuple[int, str]] = field(default_factory=dict)  # prefix → count, type
+    vectors: dict[str, tuple[Register, ...]] = field(default_factory=dict)
+    variables: dict[str, Source] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)  # name → name unique in the program
+    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Scopes:
+    """The scopes open at a point of a function, innermost last."""
+
+    def __init__(self, function: FunctionBody, registers: list[Register], shared: dict[int, int]) -> None:
+        """`registers` is the program's list, which grows; `shared` gives `.shared` variables' offsets by place."""
+        self.function = function
+        self.all = registers
+        self.shared = shared
+        self.open: list[Scope] = [Scope()]
+        self.entered = 0
+
+    def enter(self, statements: tuple[Statement, ...]) -> None:
+        """Open a scope: its labels are known from the beginning."""
+        scope = Scope()
+        self.entered += 1
+        mark = f"{self.function.name}:{self.entered}:"
+        for statement in statements:
+            if isinstance(statement, Label):
+                scope.labels[statement.name] = mark + statement.name
+            elif isinstance(statement, LabelTable):
+                scope.tables[statement.name] = statement.targets
+        self.open.append(scope)
+
+    def leave(self) -> None:
+        """Close the innermost scope."""
+        self.open.pop()
+
+    def declare(self, statement: Registers | Variable) -> None:
+        """A `.reg` statement or a variable of the innermost scope."""
+        scope = self.open[-1]
+        if isinstance(statement, Registers):
+            for item in statement.registers:
+                if item.count is not None:
+                    scope.families[item.name] = (item.count, item.type)
+                elif item.vector > 1:
+                    scope.vectors[item.name] = tuple(
+                        [self.register(f"{item.name}.{part}", item.type) for part in "xyzw"[: item.vector]]
+                    )
+                else:
+                    scope.registers[item.name] = self.register(item.name, item.type)
+        elif statement.space == "shared":
+            if statement.offset in self.shared:
+                scope.variables[statement.name] = Constant(self.shared[statement.offset])
+        elif statement.space in {"local", "param"}:
+            scope.variables[statement.name] = self.frame(statement)
+
+    def frame(self, variable: Variable) -> Frame:
+        """Room for a variable in the function's frame."""
+        function = self.function
+        align = max(variable.align, 1)
+        offset = (function.frame_size + align - 1) // align * align
+        function.frame_size = offset + max(variable.size or 0, 1)
+        function.frame[f"{self.entered}:{variable.name}"] = (offset, variable)
+        return Frame(offset)
+
+    def register(self, name: str, type_name: str) -> Register:
+        """A new register."""
+        register = Register(len(self.all), name, type_name, width_of(type_name), _tag(type_name))
+        self.all.append(register)
+        return register
+
+    def find_register(self, name: str) -> Register | None:
+        """The register that a name means here."""
+        for scope in reversed(self.open):
+            found = scope.registers.get(name)
+            if found is not None:
+                return found
+            if scope.families:
+                prefix = name.rstrip("0123456789")
+                # `%f<4>` beside `%f1<2>`: any split of the digits may be the family
+                for cut in range(len(prefix), len(name)):
+                    family = scope.families.get(name[:cut])
+                    if family is not None and int(name[cut:]) < family[0]:
+                        found = scope.registers[name] = self.register(name, family[1])
+                        return found
+        return None
+
+    def find_vector(self, name: str) -> tuple[Register, ...] | None:
+        """The elements of a vector register."""
+        return next((s.vectors[name] for s in reversed(self.open) if name in s.vectors), None)
+
+    def find_variable(self, name: str) -> Source | None:
+        """The address of a variable of the function."""
+        return next((s.variables[name] for s in reversed(self.open) if name in s.variables), None)
+
+    def find_label(self, name: str) -> str | None:
+        """The unique name of a label."""
+        return next((s.labels[name] for s in reversed(self.open) if name in s.labels), None)
+
+    def find_table(self, name: str) -> tuple[str, ...] | None:
+        """The labels of a `.branchtargets` table, unique names."""
+        targets = next((s.tables[name] for s in reversed(self.open) if name in s.tables), None)
+        return None if targets is None else tuple([self.find_label(target) or target for target in targets])
+
+
+def _tag(type_name: str) -> str:
+    return {"pred": "p", "f32": "f4", "f64": "f8"}.get(type_name, "i")
+
