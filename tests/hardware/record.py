@@ -1,0 +1,138 @@
+"""Records what the hardware gives for every case: `python -m tests.hardware.record --out DIR`.
+
+Writes DIR/outputs.xz, which belongs beside this file, and DIR/differing.npz:
+the whole outputs of the cases in which the emulator differs, to find out why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from teenycuda_cli.driver.assembler import AssemblerMissing, assemble
+from teenycuda_cli.driver.device import Device
+from teenycuda_cli.driver.registry import open_device
+from tests.hardware.emulated import evaluated
+from tests.hardware.forms import Case, cases
+from tests.hardware.inputs import Array, digest, inputs, signature
+from tests.hardware.kernels import Module, modules
+from tests.hardware.recording import Recording
+from tests.hardware.running import Outcome, refusals, run, without
+
+ARCH = "sm_90"
+DIFFERING_BYTES = 40 << 20
+
+
+def tried(pattern: str = "") -> list[Case]:
+    """The cases whose text matches a pattern."""
+    found = [case for case in cases() if isinstance(case, Case)]
+    return [case for case in found if re.search(pattern, case.text)]
+
+
+def legal(module: Module) -> tuple[Module, list[tuple[Case, str]]]:
+    """The module without what nvJitLink refuses, and what that is; all of it where there is no nvJitLink."""
+    refused: list[tuple[Case, str]] = []
+    while module.kernels:
+        try:
+            assembly = assemble(module.text.encode(), arch=ARCH)
+        except AssemblerMissing:
+            break
+        found = [] if assembly.ok else refusals(module, assembly.error_log.splitlines())
+        if not found:
+            break
+        refused += found
+        module = without(module, [case for case, _ in found])
+    return module, refused
+
+
+class Recorder:
+    """Collects outcomes into a recording, and keeps whole outputs where the emulator differs."""
+
+    def __init__(self, device: str) -> None:
+        """`device` is what the recording says it was made on."""
+        self.recording = Recording(device)
+        self.differing: dict[str, Array] = {}
+        self.verdicts: Counter[str] = Counter()
+        self._inputs: dict[str, Sequence[Array]] = {}
+        self._bytes = 0
+
+    def take(self, outcome: Outcome) -> None:
+        """Add one outcome."""
+        case = outcome.case
+        if outcome.failure:
+            self.recording.failures[case.text] = outcome.failure
+            self.verdicts["failed"] += 1
+            return
+        read = self._read(case)
+        self.recording.add(case.text, outcome.results, whole=case.approximate)
+        try:
+            own = evaluated(case, read)
+            same = all(np.array_equal(a, b) for a, b in zip(own, outcome.results, strict=True))
+            verdict = "same" if same else "differs"
+        except Exception as error:  # whatever the emulator does, the hardware's outputs are kept
+            print(f"{case.text}: {error!r}", file=sys.stderr)
+            verdict = "emulator fails"
+        self.verdicts[verdict] += 1
+        if verdict != "same" and self._bytes < DIFFERING_BYTES:
+            for index, result in enumerate(outcome.results):
+                self.differing[f"{case.text} #{index}"] = result
+                self._bytes += result.nbytes
+
+    def _read(self, case: Case) -> Sequence[Array]:
+        key = signature(case.read)
+        if key not in self._inputs:
+            self._inputs[key] = inputs(case.read)
+            self.recording.inputs[key] = digest(self._inputs[key])
+        return self._inputs[key]
+
+    def write(self, out: Path) -> None:
+        """Write both files."""
+        out.mkdir(parents=True, exist_ok=True)
+        self.recording.write(out / "outputs.xz")
+        arrays = {f"r{index}": array for index, array in enumerate(self.differing.values())}
+        names = np.array(list(self.differing), dtype=str)
+        np.savez_compressed(out / "differing.npz", names=names, **arrays)
+
+
+def outcomes(device: Device, chosen: Sequence[Case]) -> Iterator[Outcome]:
+    """What becomes of each case on a device."""
+    for module in modules(chosen):
+        kept, refused = legal(module)
+        yield from (Outcome(case, failure=f"refused: {reason}") for case, reason in refused)
+        yield from run(device, kept)
+
+
+def main() -> None:
+    """Record, and print a short table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="the folder for the files")
+    parser.add_argument("--device", default="cuda", help="cpu for a dry run on the emulator")
+    parser.add_argument("--only", default="", help="a pattern: record only the cases that match it")
+    options = parser.parse_args()
+    start = time.monotonic()
+    with open_device(options.device) as device:
+        driver = getattr(device, "version", 0) // 10
+        chip = device.name.removeprefix("NVIDIA ")
+        recorder = Recorder(f"{chip}, {device.arch}, CUDA {driver // 100}.{driver % 100}")
+        try:
+            for outcome in outcomes(device, tried(options.only)):
+                recorder.take(outcome)
+        finally:
+            recorder.write(options.out)
+    reasons = Counter(reason for reason in recorder.recording.failures.values())
+    for reason, count in reasons.most_common(20):
+        print(f"{count:6}  {reason[:150]}")
+    for verdict, count in recorder.verdicts.most_common():
+        print(f"{count:6}  {verdict}")
+    print(f"{recorder.recording.device}; {time.monotonic() - start:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
