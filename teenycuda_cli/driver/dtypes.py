@@ -181,8 +181,8 @@ def _encode_small(name: str, rounded: NDArray[np.float64], infinite: NDArray[np.
     codes: Array = np.searchsorted(positive, np.where(np.isnan(rounded), 0, magnitude))
     if name == "e5m2":
         codes = np.where(infinite, 0x7C, codes)
-    codes = np.where(np.isnan(rounded), 0x7F, codes) | np.where(np.signbit(rounded), 0x80, 0)
-    return codes.astype(np.uint8)
+    signed = codes | np.where(np.signbit(rounded), 0x80, 0)
+    return np.where(np.isnan(rounded), 0x7F, signed).astype(np.uint8)
 
 
 @cache

@@ -170,7 +170,7 @@ def _where(bounds: Bounds, condition: Any, yes: Any, no: Any) -> Any:
 
 @_function("erf", 1, 1)
 def _erf(_: Bounds, value: Any) -> Any:
-    return np.frompyfunc(math.erf, 1, 1)(as_array(value)).astype(np.float64)
+    return np.asarray(np.frompyfunc(math.erf, 1, 1)(as_array(value)), dtype=np.float64)[()]
 
 
 @_function("astype", 2, 2)

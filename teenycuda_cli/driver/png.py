@@ -43,7 +43,8 @@ def colours(values: Array) -> NDArray[np.uint8]:
 
 def scaled(values: Array) -> NDArray[np.float64]:
     """Values from 0 (the least finite one) to 1 (the greatest); infinities at the ends, NaN stays."""
-    wide = np.asarray(values, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        wide = np.asarray(values, dtype=np.float64)
     finite = wide[np.isfinite(wide)]
     if not finite.size:
         return np.where(np.isnan(wide), wide, np.where(wide > 0, 1.0, 0.0))

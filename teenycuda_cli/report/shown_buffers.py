@@ -26,7 +26,8 @@ def print_shown(shown: Sequence[Shown], paint: Paint) -> None:
         sys.stdout.write("".join(f"{line}\n" for line in table_lines(each)))
         if each.stored.ndim != 2 or min(each.stored.shape) < LEAST or each.element.kind == "complex":
             continue
-        values = decode(each.element, each.stored).astype(np.float64)
+        with np.errstate(all="ignore"):
+            values = decode(each.element, each.stored).astype(np.float64)
         if each.poisoned:
             values[is_poison(each.element, each.stored)] = np.nan
         if paint.enabled:
