@@ -88,7 +88,7 @@ def _launch(device: Device, loaded: LoadedModule, kernel: Kernel) -> memoryview:
             device.write(allocation.address, array.tobytes())
         output = device.allocate(kernel.size, "out")
         allocations.append(output)
-        device.fill(output.address, 0xCD, kernel.size)
+        device.write(output.address, b"\xcd" * kernel.size)
         params = tuple(allocation.address.to_bytes(8, "little") for allocation in allocations)
         grid = (kernel.lanes // BLOCK, 1, 1)
         config = LaunchConfig(grid, (BLOCK, 1, 1), None, 0, params)
