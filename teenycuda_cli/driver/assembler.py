@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import struct
@@ -19,7 +20,7 @@ from teenycuda_cli.driver.usage import EntryUsage, entry_usage
 from teenycuda_cli.errors import FileError, PtxSyntaxError, TeenycudaError, TimeoutExpired, UsageError
 from teenycuda_cli.ptx.source import Source
 
-INSTALL_HINT = "pip install 'teenycuda-cli[jit]'"
+INSTALL_COMMAND = "pip install 'teenycuda-cli[jit]'"
 MAX_LEVEL = 3
 _CHILD = Path(__file__).with_name("assembler_child.py")
 _LENGTH = struct.Struct("<Q")
@@ -109,9 +110,7 @@ def assemble(
     if answer is None:
         return _crashed(ended, arch)
     if answer.outcome == "missing":
-        raise AssemblerMissing(
-            f"nvJitLink, the assembler, is not there: {INSTALL_HINT}", context=(f"  ({answer.explanation})",)
-        )
+        raise _missing(answer.explanation)
     failure, hint = _explain(answer, arch)
     return Assembly(
         ok=answer.outcome == "ok",
@@ -215,6 +214,14 @@ def _parse_answer(data: bytes) -> _Answer | None:
         part.decode("utf-8", "replace") for part in fields[:-1]
     )
     return _Answer(outcome, explanation, version, float(ms), errors, infos, fields[-1])
+
+
+def _missing(explanation: str) -> AssemblerMissing:
+    """One line that says what to install; with the loader's words if it is there and fails."""
+    absent = re.match(r"(?:DynamicLibNotFoundError|ModuleNotFoundError|ImportError)\b", explanation)
+    state = "is not installed" if absent else "does not load"
+    context = () if absent else (f"  ({' '.join(explanation.split())})",)
+    return AssemblerMissing(f"nvJitLink, the assembler, {state}: {INSTALL_COMMAND}", context=context)
 
 
 def _crashed(ended: _Ended, arch: str) -> Assembly:

@@ -6,7 +6,7 @@ from teenycuda_cli.driver.image import Image
 from teenycuda_cli.driver.loading import LoadedKernel, LoadOptions, LoadResult, load_for_arch
 from teenycuda_cli.driver.registry import Notice, open_device, start_device
 from teenycuda_cli.driver.usage import EntryUsage
-from teenycuda_cli.errors import AssembleError, UsageError
+from teenycuda_cli.errors import AssembleError, PtxSyntaxError, UsageError
 
 
 def load(
@@ -49,6 +49,7 @@ def _load_on_emulator(image: Image, options: LoadOptions, notice: Notice) -> Loa
         raise AssembleError(
             f"is a {image.kind}: the emulator runs PTX only", file=image.name, hint="give --arch, or the PTX"
         )
+    image = _readable(image, options)
     names = [entry.name for entry in image.module.entries if entry.defined]
     if options.entry is not None and options.entry not in names:
         raise UsageError(f"no entry {options.entry!r}; its entries: {', '.join(names)}", file=image.name)
@@ -60,3 +61,15 @@ def _load_on_emulator(image: Image, options: LoadOptions, notice: Notice) -> Loa
         return LoadResult(
             image=image, ok=True, arch=emulator.arch, kernels=tuple(kernels), device=emulator.name
         )
+
+
+def _readable(image: Image, options: LoadOptions) -> Image:
+    """The image, or where only its debug information keeps it from being read, the image without."""
+    if options.strip:
+        try:
+            _ = image.module
+        except PtxSyntaxError:
+            from teenycuda_cli.ptx.strip import strip  # noqa: PLC0415  (rarely needed)
+
+            return Image(strip(image.source).data, image.name, image.kind)
+    return image
