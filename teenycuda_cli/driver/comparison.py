@@ -106,9 +106,9 @@ def compare(
     with np.errstate(all="ignore"):
         for start in range(0, flat.size, CHUNK):
             part = flat[start : start + CHUNK]
-            _compare_chunk(tally, element, part, wanted[start : start + CHUNK], tolerance, start)
-            if poisoned:
-                untouched += int(np.count_nonzero(is_poison(element, part)))
+            marks = is_poison(element, part) if poisoned else None
+            _compare_chunk(tally, element, part, wanted[start : start + CHUNK], tolerance, start, marks)
+            untouched += int(np.count_nonzero(marks)) if marks is not None else 0
 
     def pair(place: int) -> Pair:
         index = tuple(int(axis) for axis in np.unravel_index(place, stored.shape))
@@ -157,8 +157,15 @@ def _values(element: ElementType, stored: Array, expected: Array) -> tuple[Array
 
 
 def _compare_chunk(
-    tally: _Tally, element: ElementType, stored: Array, expected: Array, tolerance: Tolerance, start: int
+    tally: _Tally,
+    element: ElementType,
+    stored: Array,
+    expected: Array,
+    tolerance: Tolerance,
+    start: int,
+    untouched: NDArray[np.bool_] | None,
 ) -> None:
+    """Add a chunk to the tally; `untouched` marks what was never written, whose distance means nothing."""
     got, wanted = _values(element, stored, expected)
     if got.dtype == wanted.dtype and _same_bytes(got, wanted):
         nans = int(np.count_nonzero(np.isnan(got))) if got.dtype.kind in "fc" else 0
@@ -168,8 +175,9 @@ def _compare_chunk(
     error, size = _distance(got, wanted)
     finite = np.isfinite(error)  # no tolerance brings a number near to infinity
     near = (got == wanted) | (finite & (error <= tolerance.atol + tolerance.rtol * size))
-    tally.offer("abs", np.where(finite, error, 0.0), start)
-    tally.offer("rel", np.where(finite & (size > 0), error / size, 0.0), start)
+    telling = finite if untouched is None else finite & ~untouched
+    tally.offer("abs", np.where(telling, error, 0.0), start)
+    tally.offer("rel", np.where(telling & (size > 0), error / size, 0.0), start)
     if element.kind in {"float", "complex"}:
         nan_got, nan_wanted = np.isnan(got), np.isnan(wanted)
         tally.nan_got += int(np.count_nonzero(nan_got))
@@ -183,7 +191,7 @@ def _compare_chunk(
     tally.mismatches += int(wrong.size)
     tally.first += [start + int(place) for place in wrong[: FIRST - len(tally.first)]]
     if wrong.size:
-        badness = np.where(np.isnan(error), math.inf, error)
+        badness = np.where(np.isnan(error) | (~telling & finite), math.inf, error)
         tally.offer("worst", np.where(near, 0.0, np.maximum(badness, 5e-324)), start)
 
 
