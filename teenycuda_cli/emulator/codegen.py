@@ -345,7 +345,7 @@ class Emitter:
             op = self.block.ops[index]
             value = op.operation.form.kind == "value"
             if register in op.reads:
-                if op.predicate is not None or op.instruction.opcode in {"mov", "selp", "cvt"}:
+                if register in op.writes or op.instruction.opcode in {"mov", "selp", "cvt"}:
                     return False
                 if not value and op.instruction.opcode != "st":
                     return False

@@ -26,7 +26,8 @@ def branch(lanes: Any, predicate: Any, mask: Any, taken: int, other: int) -> Any
     rest = both(~predicate, mask, lanes)
     if rest is False:
         return ((taken, mask),)
-    return ((taken, holds), (other, rest))
+    # the predicate's array goes back to the pool
+    return ((taken, holds.copy() if mask is None else holds), (other, rest))
 
 
 def remaining(lanes: Any, predicate: Any, mask: Any, block: int) -> Any:

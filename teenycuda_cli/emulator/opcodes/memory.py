@@ -177,7 +177,7 @@ def ld(emit: Emitter, op: Op) -> None:
     load = emit.bind(Load(site, tuple([_matching(item, dtype) for item in kept])))
     mask = emit.mask(op)
     registers = [d for d in destinations if isinstance(d, Register)]
-    lazy = op.predicate is None and all([emit.only_read_before_writes(r) for r in registers])
+    lazy = all([emit.only_read_before_writes(r) for r in registers])
     buffers = "None"
     if not lazy:
         numbers = [emit.buffer(d, emit.kept(d).dtype) if isinstance(d, Register) else 0 for d in destinations]
