@@ -113,12 +113,14 @@ class TimeoutExpired(TeenycudaError):
         message: str,
         *,
         file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
         hint: str | None = None,
         context: tuple[str, ...] = (),
         abandon: bool = False,
     ) -> None:
-        """A timeout has no line."""
-        super().__init__(message, file=file, hint=hint, context=context)
+        """The line is the one that was being run, where the device can tell."""
+        super().__init__(message, file=file, line=line, column=column, hint=hint, context=context)
         self.abandon = abandon
 
 
