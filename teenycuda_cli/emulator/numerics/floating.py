@@ -75,10 +75,13 @@ def bits_of(values: Any) -> Any:
 
 def extreme(greatest: bool, keep_nan: bool) -> Callable[..., Any]:
     """min or max with −0 below +0; NaN wins with `keep_nan`, and otherwise loses to a number."""
-    if keep_nan:
-        ufunc = np.maximum if greatest else np.minimum
-    else:
-        ufunc = np.fmax if greatest else np.fmin
+    ufuncs: dict[tuple[bool, bool], np.ufunc] = {
+        (True, True): np.maximum,
+        (True, False): np.fmax,
+        (False, True): np.minimum,
+        (False, False): np.fmin,
+    }
+    ufunc = ufuncs[greatest, keep_nan]
     join = np.bitwise_and if greatest else np.bitwise_or
 
     def evaluate(a: Any, b: Any, out: Any = None) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from teenycuda_cli.emulator.numerics import exact
@@ -50,7 +51,7 @@ def f32(value: float) -> float:
 
 def f32_of_int(value: int) -> float:
     """The f32 nearest to an integer, without rounding twice."""
-    excess = abs(value).bit_length() - 54
+    excess = abs(value).bit_length() - 53
     if excess > 0:
         sticky = bool(abs(value) & ((1 << excess) - 1))
         magnitude = ((abs(value) >> excess) | sticky) << excess
@@ -163,8 +164,30 @@ def greater(a: float, b: float, keep_nan: bool) -> float:
     return -lesser(-a, -b, keep_nan)
 
 
-NAMESPACE: dict[str, Any] = {
-    function.__name__: function
-    for function in (s8, s16, s32, s64, f32, f32_of_int, clamp32, div_u, div_s, rem_u, rem_s)
-    + (ftz, sat, fma32, exact.fma64, quotient, root, directed, lesser, greater)
-}
+def whole(value: float, mode: str) -> float:
+    """The nearest whole number of a mode, the sign of zero kept."""
+    if not math.isfinite(value):
+        return value
+    if mode == "rni":
+        number: float = round(value)
+    elif mode == "rzi":
+        number = math.trunc(value)
+    else:
+        number = math.floor(value) if mode == "rmi" else math.ceil(value)
+    return math.copysign(number, value)
+
+
+def integer(value: float, mode: str, low: int, high: int, nan: int) -> int:
+    """The nearest integer of a mode, clamped."""
+    if math.isnan(value):
+        return nan
+    if math.isinf(value):
+        return high if value > 0 else low
+    return max(low, min(int(whole(value, mode)), high))
+
+
+_FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    *(s8, s16, s32, s64, f32, f32_of_int, clamp32, div_u, div_s, rem_u, rem_s),
+    *(ftz, sat, fma32, exact.fma64, quotient, root, directed, lesser, greater, whole, integer),
+)
+NAMESPACE: dict[str, Any] = {function.__name__: function for function in _FUNCTIONS}

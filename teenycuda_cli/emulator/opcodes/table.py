@@ -9,7 +9,7 @@ In the modifiers `.name` must stand there and `{.name}` may. A keyword gives
 the alternatives of a name, otherwise it stands for itself. Operands are `a`
 (a register or constant), `{!}c` (may be negated), `p|q`, `{a, b}` (a vector)
 and `[a]` (an address); `{, c}` may be missing. Each operand has the type
-`m["type"]` unless `types` says otherwise: `types="d:u32 c:wide"` names a PTX
+`m["type"]` (of literal types the first) unless `types` says otherwise: `types="d:u32 c:wide"` names a PTX
 type, a slot (`dtype`), `wide` or `half` (twice or half the width of `type`), or
 `bits` (`b` and its width).
 
@@ -120,7 +120,8 @@ class Slot:
     choices: frozenset[str]
     ordered: tuple[str, ...]
     optional: bool
-    is_type: bool  # a type that stands literally: it is what `type` means
+    is_type: bool
+    is_literal_type: bool  # it is what `type` means
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,16 @@ class Place:
 
     names: tuple[str, ...]
     shapes: frozenset[str] | None  # None: any
+
+
+def _choose(slot: Slot, remaining: list[str]) -> str:
+    """The modifier that a slot takes, or the empty string; a type slot takes the next type or nothing."""
+    for text in remaining:
+        if text in slot.choices:
+            return text
+        if slot.is_type and _TYPE.fullmatch(text):
+            break
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +159,11 @@ class Pattern:
         bound: dict[str, str] = {}
         remaining = list(modifiers)
         for slot in self.slots:
-            text = next((text for text in remaining if text in slot.choices), "")
+            text = _choose(slot, remaining)
             if text:
                 remaining.remove(text)
-                if slot.is_type:
-                    bound["type"] = text
+                if slot.is_literal_type:
+                    bound.setdefault("type", text)
             elif not slot.optional:
                 return None
             bound[slot.name] = text
@@ -183,8 +194,9 @@ def _slots(text: str, alternatives: Mapping[str, tuple[str, ...]]) -> tuple[Slot
     for optional, required in _SLOT.findall(text):
         name = optional or required
         ordered = alternatives.get(name, (name,))
-        is_type = name not in alternatives and _TYPE.fullmatch(name) is not None
-        slots.append(Slot(name, frozenset(ordered), ordered, bool(optional), is_type))
+        is_type = all(_TYPE.fullmatch(choice) for choice in ordered)
+        literal = is_type and name not in alternatives
+        slots.append(Slot(name, frozenset(ordered), ordered, bool(optional), is_type, literal))
     return tuple(slots)
 
 
