@@ -34,5 +34,6 @@ if __name__ == "__main__":
     with open("softmax.ptx", "w") as file:
         file.write(kernel.asm["ptx"])
     with open("softmax.json", "w") as file:
-        keys = ("name", "num_warps", "num_ctas", "shared", "global_scratch_size", "global_scratch_align")
+        keys = ["name", "num_warps", "num_ctas", "shared"]
+        keys += [f"{scratch}_scratch_{key}" for scratch in ("global", "profile") for key in ("size", "align")]
         json.dump({key: getattr(kernel.metadata, key) for key in keys}, file, indent=1)

@@ -27,7 +27,8 @@ if __name__ == "__main__":
         attrs={(i,): [["tt.divisibility", 16]] for i in range(3)},
     )
     kernel = triton.compile(source, target=GPUTarget("cuda", 80, 32))
-    keys = ("name", "num_warps", "num_ctas", "shared", "global_scratch_size", "global_scratch_align")
+    keys = ["name", "num_warps", "num_ctas", "shared"]
+    keys += [f"{scratch}_scratch_{key}" for scratch in ("global", "profile") for key in ("size", "align")]
     block = "".join(f"// meta:{key}={getattr(kernel.metadata, key)}\n" for key in keys)
     with open("vector_add.ptx", "w") as file:
         file.write(kernel.asm["ptx"] + block)
