@@ -94,6 +94,10 @@ class EmulatedDevice:
         """Copy bytes within the device."""
         self.arena.bytes_at(destination, size)[:] = self.arena.bytes_at(source, size)
 
+    def fill(self, address: int, byte: int, size: int) -> None:
+        """Set bytes on the device to one value."""
+        self.arena.bytes_at(address, size)[:] = byte
+
     def annotate(self, allocations: Sequence[Allocation]) -> None:
         """The user's buffers: inside an allocation that holds some, a kernel may touch those alone."""
         self.arena.annotate(tuple(allocations))
