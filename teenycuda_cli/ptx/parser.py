@@ -32,7 +32,7 @@ _LOC = re.compile(r'//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+"|(\.loc)(?![A-Za-z0-9_$:])'
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)\Z")
 
 
-def parse(source: Source, *, bodies: bool | Collection[str] = True, tolerant: bool = False) -> Module:
+def parse(source: Source, *, bodies: bool | Collection[str] = True, tolerant: bool | None = None) -> Module:
     """The module in a source.
 
     `bodies`: whether to parse the functions' bodies, or the names of those
@@ -40,9 +40,10 @@ def parse(source: Source, *, bodies: bool | Collection[str] = True, tolerant: bo
     looked through for their end. Raises PtxSyntaxError, which `tolerant` keeps
     to what cannot be read: a byte-order mark, bytes above ASCII in comments,
     text behind a NUL, a version too old for its target and the like are then
-    noted in the module's `faults`.
+    noted in the module's `faults`. A parse of everything is strict unless told
+    otherwise, any other tolerant.
     """
-    return _ModuleParser(source, bodies, tolerant).run()
+    return _ModuleParser(source, bodies, bodies is not True if tolerant is None else tolerant).run()
 
 
 def parse_body(source: Source, module: Module, function: Function) -> Function:

@@ -1,0 +1,69 @@
+"""`teenycuda inspect`: tell what a PTX file, cubin or fatbin is."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from teenycuda_cli.errors import TeenycudaError, UsageError
+from teenycuda_cli.inspection import FileFacts, inspect_file
+from teenycuda_cli.ptx.sidecar import read_sidecar
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--entry", metavar="NAME", help="Show this kernel only.")
+@click.option("--meta", metavar="FILE.json", help="Take metadata from this file, as Triton writes it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(files: tuple[str, ...], entry: str | None, meta: str | None, as_json: bool) -> int:
+    """Tell what a PTX file, cubin or fatbin is.
+
+    Its target and debug information, and of each kernel the parameters with
+    their layout, threads a block, shared memory, and metadata with its source.
+
+    \b
+    Example:
+        teenycuda inspect kernel.ptx
+        teenycuda inspect --json --entry softmax *.ptx
+        nvcc -ptx -o - kernel.cu | teenycuda inspect -
+    """
+    sidecar = read_sidecar(meta) if meta is not None else None
+    found = [inspect_file(path, entry=entry, sidecar=sidecar) for path in files]
+    if entry is not None:
+        _check_entry(entry, found)
+    errors = [file.error for file in found if file.error]
+    if len(found) == 1 and errors:
+        raise errors[0]
+    exit_code = errors[0].exit_code if errors else 0
+    if as_json:
+        from teenycuda_cli.report.inspect_json import json_pieces  # noqa: PLC0415  (json takes its time)
+
+        sys.stdout.writelines(json_pieces(found, exit_code))
+    else:
+        from teenycuda_cli.report.inspect import show  # noqa: PLC0415  (not needed for --json)
+
+        show(found, terminal=sys.stdout.isatty())
+        for error in errors:
+            click.echo(_text(error), err=True)
+    return exit_code
+
+
+def _check_entry(entry: str, found: list[FileFacts]) -> None:
+    """Refuse an entry that no file has, with those that there are."""
+    readable = [file for file in found if file.error is None]
+    if not readable or any(entry in file.entries for file in readable):
+        return
+    names = tuple(f"  {name}" for file in readable for name in file.entries)
+    raise UsageError(
+        f"no kernel is called {entry!r}" + ("; there are:" if names else ", and there is no other"),
+        file=readable[0].path if len(readable) == 1 else None,
+        context=names,
+    )
+
+
+def _text(error: TeenycudaError) -> str:
+    """An error as the program's own end shows it."""
+    lines = [f"{error.place}: error: {error.message}" if error.place else f"error: {error.message}"]
+    lines += error.context
+    return "\n".join([*lines, f"hint: {error.hint}"] if error.hint else lines)
