@@ -55,8 +55,9 @@ def parse_npy(data: bytes, path: str) -> Array:
             np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         )
         shape, fortran, dtype = read(stream, max_header_size=10000)
-    except (ValueError, TypeError, EOFError, SyntaxError, MemoryError, RecursionError) as error:
-        raise FileError(f"a broken .npy header: {str(error).splitlines()[0]}", file=path) from error
+    except Exception as error:  # numpy's parser of foreign headers lets out whatever its parts raise
+        reason = str(error).split("\n", maxsplit=1)[0]
+        raise FileError(f"a broken .npy header: {reason}", file=path) from error
     if dtype.hasobject or dtype.names or dtype.subdtype:
         raise FileError(f"an .npy file of {dtype}, which is no plain number type", file=path)
     body = memoryview(data)[stream.tell() :]

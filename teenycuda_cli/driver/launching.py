@@ -28,8 +28,8 @@ from teenycuda_cli.driver.scratch import scratch
 from teenycuda_cli.driver.statistics import statistics
 from teenycuda_cli.errors import TimeoutExpired
 
-GPU_GUARD = 256
-"""Bytes on either side of a buffer where stray stores may pass; the emulator checks each access itself."""
+GUARD = 256
+"""Bytes of a guard zone. A GPU lets a stray store into it pass; the emulator faults at the store itself."""
 
 Progress = Callable[[str], AbstractContextManager[object]]
 """Makes a context that tells the user of something under way, by its name."""
@@ -94,7 +94,7 @@ def _run(
     request: LaunchRequest, plan: Plan, device: Device, deadline: float | None, progress: Progress
 ) -> _Ran:
     """Everything that happens on the device; all of it is given back on every path."""
-    guard = request.guard if request.guard is not None else GPU_GUARD if device.kind == "cuda" else 0
+    guard = GUARD if request.guard is None else request.guard
     with ExitStack() as stack:
         began = time.perf_counter()
         image = plan.ptx if device.kind == "cpu" and plan.ptx is not None else plan.image

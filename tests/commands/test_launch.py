@@ -495,20 +495,35 @@ def test_a_store_past_the_end(launch: Launch, device: str) -> None:
         assert "32" in done.out
 
 
-def test_guard_zones_tell_offset_and_value(launch: Launch) -> None:
-    """With --guard, a stray store lands in the zone, and is told with its place and value; exit 1."""
-    words = ("--grid", "1", "--block", "8", "--arg", "p=ptr:8xu32", "--arg", "i32:2", "--arg", "0x41424344")
-    done = launch("store", *words, "--guard", "256")
-    assert done.code == 1
-    assert (
-        "the guard zone was overwritten at offset 32 (0 bytes past its end) with 0x44, 8 bytes in all"
-        in done.out
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    ("shift", "says", "first"),
+    [
+        ("2", "at offset 32 (0 bytes past its end) with 0x44, 8 bytes in all", 32),
+        ("-1", "at offset -1 (1 bytes before its start) with 0x41, 4 bytes in all", -1),
+    ],
+)
+def test_guard_zones_tell_offset_and_value(launch: Launch, shift: str, says: str, first: int) -> None:
+    """A stray store that the device lets pass is told with its place and value; exit 1."""
+    words = (
+        "--grid",
+        "1",
+        "--block",
+        "8",
+        "--arg",
+        "p=ptr:8xu32",
+        "--arg",
+        f"i32:{shift}",
+        "--arg",
+        "0x41424344",
     )
-    document = launch("store", *words, "--guard", "256", "--json").document
+    done = launch("store", *words, on="cuda")
+    assert done.code == 1
+    assert says in done.out
+    document = launch("store", *words, "--json", on="cuda").document
     assert document["guards_ok"] is False
-    assert document["exit_code"] == 1
-    words = ("--grid", "1", "--block", "8", "--arg", "p=ptr:8xu32", "--arg", "i32:-1", "--arg", "0x41424344")
-    assert "offset -1 (1 bytes before its start) with 0x41" in launch("store", *words, "--guard", "16").out
+    assert document["overwritten"][0]["offset"] == first
+    assert launch("store", *words, "--guard", "0", on="cuda").code == 0
 
 
 def test_a_trap_is_a_fault(launch: Launch) -> None:
