@@ -112,6 +112,46 @@ def draw(format: Format, counter: Counter, count: int) -> Bits:
     return chosen & np.uint64((1 << format.width) - 1)
 
 
+def _mantissa(format: Format, counter: Counter, count: int) -> Bits:
+    """Mantissas: any bits, or within a few units of a power of two from either side."""
+    mask = np.uint64((1 << format.mantissa) - 1)
+    step = (counter.below(7, count) - np.uint64(3)) & mask
+    return np.where(counter.below(2, count) == 0, counter.bits(count) & mask, step)
+
+
+def normal(format: Format, counter: Counter, count: int) -> Bits:
+    """Normal floats of any exponent, many of them next to a power of two."""
+    sign = counter.below(2, count) << np.uint64(format.width - 1)
+    exponent = counter.below((1 << format.exponent) - 2, count) + np.uint64(1)
+    return sign | exponent << np.uint64(format.mantissa) | _mantissa(format, counter, count)
+
+
+def opposite(format: Format, first: Bits, counter: Counter) -> Bits:
+    """For each float one that makes the product or the quotient with it about the least normal or the greatest."""
+    count = len(first)
+    top = (1 << format.exponent) - 2
+    exponent = ((first >> np.uint64(format.mantissa)) & np.uint64(top + 1)).astype(np.int64)
+    step = counter.below(4, count).astype(np.int64) - 2
+    kind = counter.below(4, count)
+    least_product = format.bias + 1 - exponent
+    greatest_product = top + format.bias - exponent
+    least_quotient = exponent + format.bias - 1
+    greatest_quotient = exponent + format.bias - top
+    wanted = np.select(
+        [kind == 0, kind == 1, kind == 2], [least_product, greatest_product, least_quotient], greatest_quotient
+    )
+    power = np.clip(wanted + step, 1, top).astype(np.uint64)
+    sign = counter.below(2, count) << np.uint64(format.width - 1)
+    return sign | power << np.uint64(format.mantissa) | _mantissa(format, counter, count)
+
+
+def tiny(format: Format, counter: Counter, count: int) -> Bits:
+    """Zeros, subnormals and the least normals."""
+    sign = counter.below(2, count) << np.uint64(format.width - 1)
+    length = counter.below(format.mantissa + 3, count)
+    return sign | (counter.bits(count) >> np.uint64(63 - format.mantissa)) >> length
+
+
 def _integers(format: Format, counter: Counter, count: int) -> Bits:
     """Halves of integers of every size, as bits of the format (cut where they are too long)."""
     number = (counter.bits(count) | np.uint64(1 << 63)) >> np.uint64(63 - format.mantissa)

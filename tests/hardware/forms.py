@@ -73,11 +73,6 @@ class Case:
         return tuple(found)
 
     @property
-    def borrows(self) -> bool:
-        """Whether CC.CF is a borrow: `sub.cc`, `subc`."""
-        return self.form.opcode.startswith("sub")
-
-    @property
     def approximate(self) -> bool:
         """Whether the ISA gives a bound on the error and no exact result."""
         return any(text in ("approx", "full") for text in self.operation.modifiers.values())

@@ -22,7 +22,8 @@ from tests.hardware.floats import FORMATS, Format
 Array = np.ndarray[Any, Any]
 LANES = 4096
 CROSSED = 1536
-RELATED = 768
+RELATED = 640
+NEAR_LIMITS = 384
 ALL_16 = 65536
 
 
@@ -164,6 +165,7 @@ def _lanes(sources: Sequence[Source]) -> list[Bits]:
     blocks = [_crossed(sources, counter), _edge_draws(sources, counter)]
     if len(sources) > 1:
         blocks.append(_related(sources, counter, RELATED))
+        blocks.append(_near_limits(sources, counter, NEAR_LIMITS))
     rest = lanes - sum(len(block[0]) for block in blocks)
     blocks.append([_drawn(source, counter, rest) for source in sources])
     order = counter.order(lanes)
@@ -212,6 +214,28 @@ def _related(sources: Sequence[Source], counter: Counter, count: int) -> list[Bi
             half = count // 2
             columns[1] = np.where(np.arange(count) < half, _drawn(second, counter, count), columns[1])
             columns[2] = _against_product(columns[0], columns[1], columns[2], base, elements, counter)
+    return columns
+
+
+def _near_limits(sources: Sequence[Source], counter: Counter, count: int) -> list[Bits]:
+    """Floats whose product or quotient is about the least normal or the greatest number; the third about the same."""
+    columns = [_drawn(source, counter, count) for source in sources]
+    base, elements = _parts(sources[0].type)
+    if base not in FORMATS or sources[1].type != sources[0].type or sources[0].role:
+        return columns
+    format = FORMATS[base]
+    mask = np.uint64((1 << format.width) - 1)
+    parts: list[list[Bits]] = [[], [], []]
+    for index in range(elements):
+        shift = np.uint64(format.width * index)
+        first = floats.normal(format, counter, count)
+        parts[0].append(first)
+        parts[1].append(floats.opposite(format, first, counter))
+        third = (columns[2] >> shift) & mask if len(columns) > 2 else first
+        parts[2].append(np.where(counter.below(3, count) == 0, third, floats.tiny(format, counter, count)))
+    for index, column in enumerate(parts[: len(sources)]):
+        if sources[index].type == sources[0].type:
+            columns[index] = _joined(column, format.width)
     return columns
 
 

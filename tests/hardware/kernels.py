@@ -137,13 +137,12 @@ def _case(case: Case, results: tuple[Result, ...]) -> str:
         parts.append(f".reg .{register} d{index};")
     if case.operation.reads_carry:
         parts.append("selp.u32 %word, 1, 0, %carry;")
-        parts.append("sub.cc.u32 %word, 0, %word;" if case.borrows else "add.cc.u32 %word, %word, 0xffffffff;")
+        parts.append("add.cc.u32 %word, %word, 0xffffffff;")
     parts.append(f"{case.text};")
     for index, (name, result) in enumerate(zip(case.destinations, results, strict=False)):
         parts.append(_store(f"d{index}", name, result))
     if case.operation.writes_carry:
-        parts.append(f"{'subc' if case.borrows else 'addc'}.u32 %word, 0, 0; and.b32 %word, %word, 1;")
-        parts.append(f"st.global.u8 [%o1+{results[-1].offset}], %word;")
+        parts.append(f"addc.u32 %word, 0, 0; st.global.u8 [%o1+{results[-1].offset}], %word;")
     return " ".join([*parts, "}"])
 
 

@@ -1,0 +1,48 @@
+"""How the emulator stands to the hardware: `python -m tests.hardware.report [PATTERN]`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+
+from tests.hardware.conformance import Verdict, all_cases, recording, skipped, verdict
+
+SHOWN = 40
+
+
+def main(pattern: str = "") -> None:
+    """Print counts, the distribution of approximate results, and what differs, the worst first."""
+    found = [verdict(case) for case in all_cases() if re.search(pattern, case.text)]
+    counts = Counter(each.kind for each in found)
+    rows = {id(each.case.form) for each in found}
+    print(f"recorded on {recording().device}")
+    print(f"{len(found):6}  instructions in {len(rows)} rows of the table, {len(skipped())} that cannot be tried")
+    for kind in ("exact", "bounded", "differs", "refused", "unrecorded"):
+        print(f"{counts[kind]:6}  {kind}")
+    _distribution([each for each in found if each.distances])
+    _reasons([each for each in found if each.kind == "refused"])
+    differing = sorted((each for each in found if each.kind == "differs"), key=lambda each: -each.lanes)
+    for each in differing[:SHOWN]:
+        print(f"\n{each.case.text}: {each.lanes} lanes\n{each.note}")
+    if len(differing) > SHOWN:
+        print(f"\n… and {len(differing) - SHOWN} more: {', '.join(e.case.text.split()[0] for e in differing[SHOWN:])}")
+
+
+def _distribution(found: list[Verdict]) -> None:
+    if found:
+        print(f"\n{'units from the hardware':40} {'0':>7} {'1':>7} {'2':>7} {'3-9':>7} {'more':>7}")
+    for each in found:
+        print(f"{each.case.text:40} {' '.join(f'{count:7}' for count in each.distances)}")
+
+
+def _reasons(found: list[Verdict]) -> None:
+    reasons: dict[str, list[str]] = {}
+    for each in found:
+        reasons.setdefault(each.note, []).append(each.case.text)
+    for reason, texts in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        print(f"\n{len(texts):6}  {reason}\n        {'; '.join(texts[:4])}{' …' if len(texts) > 4 else ''}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])
