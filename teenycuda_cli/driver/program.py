@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from teenycuda_cli.binary.model import Cubin, Fatbin
-from teenycuda_cli.binary.model import Kernel as BinaryKernel
-from teenycuda_cli.driver.image import Image, image_of
-from teenycuda_cli.errors import FileError, UsageError
+from teenycuda_cli.driver.image import Image
+from teenycuda_cli.errors import UsageError
 from teenycuda_cli.ptx.metadata import Metadata, Sidecar, blocks, read_metadata
 from teenycuda_cli.ptx.parser import parse
 from teenycuda_cli.ptx.sidecar import find_sidecar, read_sidecar
@@ -75,14 +73,7 @@ def read_program(
     for warning in warnings:
         notice(warning)
     sidecars = (found,) if found else ()
-    ptx = image if image.kind == "ptx" else None
-    if image.kind == "fatbin":
-        ptx = _ptx_inside(image)
-    if ptx is not None:
-        module = parse(ptx.source, bodies=False)
-        source = ptx.source
-    else:
-        module, source = _module_of(_binary_kernels(image)), Source(b"", image.name)
+    ptx, module, source = _parsed(image)
     entries = {function.name: function for function in module.entries if function.defined}
     name = _choose(list(entries), entry, _named(module, sidecars, list(entries)), image.name)
     metadata = read_metadata(module, entries[name], sidecars)
@@ -91,8 +82,21 @@ def read_program(
     roles = parameter_roles(source, module, entries[name], metadata, arguments or None)
     kernel = _kernel(source, module, entries[name], metadata, roles)
     if ptx is None:
-        kernel = replace(kernel, parameters=tuple(map(_untyped, kernel.parameters)))
+        parameters = tuple(replace(parameter, type="", array=True) for parameter in kernel.parameters)
+        kernel = replace(kernel, parameters=parameters)  # so many bytes, of which nothing is known
     return Program(kernel, len(entries), ptx)
+
+
+def _parsed(image: Image) -> tuple[Image | None, Module, Source]:
+    """The PTX to run, if there is any, and the entries; of machine code, without their parameters' types."""
+    if image.kind == "ptx":
+        return image, parse(image.source, bodies=False), image.source
+    from teenycuda_cli.driver import machine_code  # noqa: PLC0415  (PTX, the usual case, starts without it)
+
+    ptx = machine_code.ptx_inside(image)
+    if ptx is not None:
+        return ptx, parse(ptx.source, bodies=False), ptx.source
+    return None, machine_code.module_of(image), Source(b"", image.name)
 
 
 def _kernel(
@@ -133,46 +137,6 @@ def _named(module: Module, sidecars: Iterable[Sidecar], entries: Sequence[str]) 
     }
     known = [name for name in entries if name in names]
     return known[0] if len(known) == 1 else None
-
-
-def _ptx_inside(image: Image) -> Image | None:
-    """The PTX that a fatbin holds, or None."""
-    content = image.binary
-    if isinstance(content, Fatbin):
-        for entry in content.entries:
-            if entry.kind == "ptx" and entry.payload:
-                return image_of(entry.payload.rstrip(b"\0"), image.name)
-    return None
-
-
-def _binary_kernels(image: Image) -> tuple[BinaryKernel, ...]:
-    content = image.binary
-    if isinstance(content, Cubin):
-        return content.kernels
-    for entry in content.entries:
-        if entry.cubin is not None:
-            return entry.cubin.kernels
-    raise FileError("this fatbin holds no kernel that can be read", file=image.name)
-
-
-def _module_of(kernels: Sequence[BinaryKernel]) -> Module:
-    """The entries of machine code in the form of a parsed module; the parameters' types are not known."""
-    functions = tuple(_function_of(kernel) for kernel in kernels)
-    return Module((0, 0), "0.0", (), 64, functions, (), (), (), (), (), 0)
-
-
-def _function_of(kernel: BinaryKernel) -> Function:
-    parameters = tuple(
-        Parameter(p.index, f"param_{p.index}", f"b{p.size * 8}", p.size, 1, p.offset, None, 0)
-        for p in kernel.params
-    )
-    directives = Directives(reqntid=kernel.reqntid, maxntid=kernel.maxntid, reqnctapercluster=kernel.cluster)
-    return Function(kernel.name, True, kernel.linkage, (), (), directives, 0, True, None, None, parameters)
-
-
-def _untyped(parameter: Parameter) -> Parameter:
-    """A parameter of machine code: so many bytes, of which nothing is known."""
-    return replace(parameter, type="", array=True)
 
 
 def _choose(names: Sequence[str], wanted: str | None, preferred: str | None, file: str) -> str:
