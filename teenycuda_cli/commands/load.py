@@ -110,7 +110,7 @@ def _show(result: LoadResult, as_json: bool, *, beside_cubin: bool) -> int:
     if not result.ok:
         return exit_code
     click.echo(report.headline(result), err=beside_cubin)
-    if result.kernels and sys.stdout.isatty() and not beside_cubin:
+    if result.kernels and sys.stdout is not None and sys.stdout.isatty() and not beside_cubin:
         report.print_rich_table(result)
     elif result.kernels:
         click.echo("\n".join(report.plain_table(result)), err=beside_cubin)

@@ -13,7 +13,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from teenycuda_cli.driver.architectures import normal_arch
 from teenycuda_cli.driver.usage import EntryUsage, entry_usage
@@ -151,19 +151,14 @@ def _run_child(options: list[str], data: bytes, timeout: float | None, name: str
         with tempfile.TemporaryFile() as text, tempfile.TemporaryFile() as noise:
             text.write(data)
             text.seek(0)
-            incoming, outgoing = os.pipe()
-            with os.fdopen(incoming, "rb", buffering=0) as answers:
-                try:
-                    process = subprocess.Popen(
-                        [sys.executable, "-P", str(_CHILD), str(outgoing), *options],
-                        stdin=text,
-                        stdout=noise,
-                        stderr=noise,
-                        pass_fds=(outgoing,),
-                    )
-                finally:
-                    os.close(outgoing)
-                answer = _collect(process, answers, deadline)
+            with subprocess.Popen(
+                [sys.executable, "-P", str(_CHILD), str(text.fileno()), *options],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=noise,
+                pass_fds=(text.fileno(),),
+            ) as process:
+                answer = _collect(process, deadline)
             if answer is None:
                 raise TimeoutExpired(f"assembling took longer than {timeout:g} s", file=name)
             noise.seek(0)
@@ -172,14 +167,16 @@ def _run_child(options: list[str], data: bytes, timeout: float | None, name: str
         raise FileError(f"cannot run the assembler's process: {error}") from error
 
 
-def _collect(process: subprocess.Popen[bytes], answers: BinaryIO, deadline: float | None) -> bytes | None:
+def _collect(process: subprocess.Popen[bytes], deadline: float | None) -> bytes | None:
     """Everything that the child answers, once it has ended; None when the deadline passes first."""
+    assert process.stdout is not None
+    answers = process.stdout.fileno()
     parts = []
     try:
         while True:
             if not select.select([answers], [], [], _remaining(deadline))[0]:
                 return None
-            part = answers.read(1 << 20)
+            part = os.read(answers, 1 << 20)
             if not part:
                 break
             parts.append(part)
@@ -244,7 +241,7 @@ def _crashed(ended: _Ended, arch: str) -> Assembly:
         ms=0.0,
         entries=(),
         failure=f"the assembler itself {what}: a fault in nvJitLink, brought about by this file",
-        failure_hint="try `teenycuda strip` first, or another version of nvidia-nvjitlink",
+        failure_hint="another version of nvidia-nvjitlink may take it",
     )
 
 

@@ -1,15 +1,17 @@
 """The process that runs nvJitLink, so that its crash is not ours.
 
-Run as a script: the options of nvJitLink as arguments, the PTX on standard
-input. The answer goes to the file descriptor that the first argument names,
-as fields of a 64-bit length and that many bytes: outcome (`ok`, `failed` or
-`missing`), explanation, version, milliseconds, error log, info log, cubin.
+Run as a script: a file descriptor with the PTX, and the options of nvJitLink
+as arguments. Standard input carries nothing: when it closes, the parent is
+gone, and this process ends too. The answer goes to standard output, as fields
+of a 64-bit length and that many bytes: outcome (`ok`, `failed` or `missing`),
+explanation, version, milliseconds, error log, info log, cubin.
 Whatever the library prints stays out of it. Imports nothing of the project,
 and of CUDA nvJitLink only.
 """
 
 from __future__ import annotations
 
+import _thread
 import os
 import resource
 import struct
@@ -21,14 +23,23 @@ INPUT_NAME = "input.ptx"
 
 
 def main() -> None:
-    """Assemble standard input and answer."""
+    """Assemble the text and answer."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash must leave no core file behind
-    answer = int(sys.argv[1])
-    data = sys.stdin.buffer.read()
+    _thread.start_new_thread(_end_with_parent, ())
+    answer = os.dup(1)
+    os.dup2(2, 1)  # what the library prints is no part of the answer
+    with os.fdopen(int(sys.argv[1]), "rb") as text:
+        data = text.read()
     with os.fdopen(answer, "wb") as out:
         for part in _assemble(sys.argv[2:], data):
             out.write(struct.pack("<Q", len(part)) + part)
     os._exit(0)  # the library has nothing to tidy up that the kernel does not
+
+
+def _end_with_parent() -> None:
+    """End this process when its standard input closes, which is when the parent ends, however it does."""
+    os.read(0, 1)
+    os._exit(1)
 
 
 def _assemble(options: list[str], data: bytes) -> tuple[bytes, ...]:

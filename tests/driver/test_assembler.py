@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -173,6 +176,35 @@ def test_a_hang_ends_at_the_timeout(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert time.monotonic() - started < 5
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
+
+
+def test_the_assembler_ends_with_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the program is killed while it assembles, the assembler does not live on."""
+    pid = tmp_path / "pid"
+    _stand_in(
+        tmp_path, monkeypatch, _failing(f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)")
+    )
+    code = "from teenycuda_cli.driver.assembler import assemble; assemble(b'.version 8.0', arch='sm_90')"
+    with subprocess.Popen([sys.executable, "-c", code]) as parent:
+        _wait_until(lambda: pid.exists() and pid.read_text() != "")
+        parent.kill()
+    _wait_until(lambda: not _runs(int(pid.read_text())))
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and is no zombie that nobody collects."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_what_the_library_prints_does_not_matter(
