@@ -92,14 +92,19 @@ def messages(result: LoadResult) -> Iterator[str]:
 def _message(result: LoadResult, diagnostic: Diagnostic, hints: set[str]) -> Iterator[str]:
     place = ":".join(str(each) for each in (diagnostic.line, diagnostic.column) if each is not None)
     where = f"{result.image.name}:{place}" if place else result.image.name
-    message = diagnostic.message.replace("\n", "\n    ")
-    yield f"{where}: {diagnostic.severity}: {message}"
+    yield f"{where}: {diagnostic.severity}: {_printable(diagnostic.message)}"
     if diagnostic.line is not None:
         snippet = result.image.source.snippet(diagnostic.line, diagnostic.column or 1, diagnostic.length)
         yield from snippet if diagnostic.column is not None else snippet[:1]
     if diagnostic.hint and diagnostic.hint not in hints:
         hints.add(diagnostic.hint)
         yield f"hint: {diagnostic.hint}"
+
+
+def _printable(message: str) -> str:
+    """A message that quotes the file, without control characters that would steer the terminal."""
+    lines = message.split("\n")
+    return "\n    ".join("".join(c if c.isprintable() else "?" for c in line) for line in lines)
 
 
 def headline(result: LoadResult) -> str:
@@ -127,21 +132,22 @@ def plain_table(result: LoadResult) -> Iterator[str]:
 
 
 def print_rich_table(result: LoadResult) -> None:
-    """The entries as a table, for a terminal."""
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415  (rich is for a terminal only)
-    from rich.console import Console  # noqa: PLC0415
+    """The entries as a table, for a terminal; one too narrow for it gets the plain lines."""
+    from rich.console import Console  # noqa: PLC0415  (rich is for a terminal only)
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    console = Console(highlight=False)
+    plain = list(plain_table(result))
+    if max(map(len, plain)) > console.width:
+        print("\n".join(plain))
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name, side in _COLUMNS:
-        table.add_column(
-            name, justify="left" if side == "left" else "right", overflow="fold", no_wrap=side != "left"
-        )
+        table.add_column(name, justify="left" if side == "left" else "right", no_wrap=True)
     for kernel in result.kernels:
-        row = _row(kernel)
         spilled = kernel.usage.spill_store_bytes or kernel.usage.spill_load_bytes
-        table.add_row(*row, style="yellow" if spilled else None)
-    Console(highlight=False).print(table)
+        table.add_row(*_row(kernel), style="yellow" if spilled else None)
+    console.print(table)
 
 
 def _row(kernel: LoadedKernel) -> tuple[str, ...]:
