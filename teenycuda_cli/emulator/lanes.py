@@ -35,6 +35,7 @@ class Lanes:
         self.P: list[Any] = [np.empty(shape, dtype) for dtype in dtypes]
         self._spare: dict[tuple[int, Any], list[Any]] = {}
         self.compact = False
+        self.token = object()  # of these very lanes: who made an affine form's array
         self.owners: dict[str, Any] = {}  # space → where each lane's part begins
 
     # ------------------------------------------------------------ registers
@@ -99,14 +100,14 @@ class Lanes:
     def array(self, value: Affine, width: int) -> Any:
         """The affine form as a signed array of that width, kept for the next time."""
         made = value.made
-        if made is not None and value.maker is self and 8 * made.dtype.itemsize == width:
+        if made is not None and value.maker is self.token and 8 * made.dtype.itemsize == width:
             return made
         dtype = SIGNED[width]
         result: Any = dtype(wrap(value.base, width))
         for axis, step in enumerate(value.steps):
             if step:
                 result = result + self.coordinate(axis).astype(dtype) * dtype(wrap(step, width))
-        value.made, value.maker = result, self
+        value.made, value.maker = result, self.token
         return result
 
     def coordinate(self, axis: int) -> Any:
@@ -207,6 +208,7 @@ class FewLanes(Lanes):
         self.count = count
         self._axes = None
         self.owners.clear()
+        self.token = object()
         self.P = [buffer[:count] for buffer in self.P]
         for number, value in enumerate(self.R):
             if type(value) is np.ndarray:
