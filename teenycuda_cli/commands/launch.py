@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from teenycuda_cli.errors import UsageError
-
 if TYPE_CHECKING:
     from teenycuda_cli.driver.results import LaunchReport
 
@@ -44,9 +42,12 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
     "--expect", multiple=True, metavar="NAME=WHAT", help="Check a buffer: @FILE, a fill, or an expression."
 )
 @click.option("--tol", "tolerance", multiple=True, metavar="TOL", help="[NAME:]rtol=R,atol=A,ulp=U")
-@click.option("--bench", is_flag=True, help="Measure the kernel's time.")
-@click.option("--bench-seconds", type=float, callback=_seconds, metavar="S", help="Measure for that long.")
-@click.option("--graph", is_flag=True, help="Launch through a CUDA graph.")
+@click.option("--bench", is_flag=True, help="Measure the kernel's time, caches flushed before each launch.")
+@click.option(
+    "--bench-seconds", type=float, callback=_seconds, metavar="S", help="Measure for that long (0.5)."
+)
+@click.option("--hot", is_flag=True, help="Measure with the caches as the launch before left them.")
+@click.option("--graph", is_flag=True, help="Launch by replaying a CUDA graph.")
 @click.option(
     "--guard", type=click.IntRange(0, 2**30), metavar="BYTES", help="Guard zone on either side of a buffer."
 )
@@ -74,6 +75,7 @@ def command(
     tolerance: tuple[str, ...],
     bench: bool,
     bench_seconds: float | None,
+    hot: bool,
     graph: bool,
     guard: int | None,
     timeout: float | None,
@@ -107,13 +109,15 @@ def command(
         teenycuda launch mandelbrot.ptx --grid 9,6 --block 8,8 --arg 72 --arg 48 --arg -2.25 --arg -1.08 \\
             --arg 0.045 --arg 50 --arg out=ptr:48x72xi32 --show out --save out=picture.png
     """
-    if bench or graph or bench_seconds is not None:
-        option = "--bench" if bench else "--graph" if graph else "--bench-seconds"
-        raise UsageError(f"{option} is not available yet on this device", hint="leave it out")
+    from teenycuda_cli.driver.device import BenchOptions  # noqa: PLC0415  (as below)
     from teenycuda_cli.driver.launching import launch  # noqa: PLC0415  (numpy: not for --help)
     from teenycuda_cli.driver.plan import LaunchRequest  # noqa: PLC0415  (as above)
     from teenycuda_cli.report.progress import progress  # noqa: PLC0415  (as above)
 
+    if bench or bench_seconds is not None or hot:
+        measured = BenchOptions(bench_seconds or BenchOptions().seconds, hot=hot)
+    else:
+        measured = None
     request = LaunchRequest(
         path=file,
         grid=grid,
@@ -132,6 +136,8 @@ def command(
         guard=guard,
         timeout=timeout,
         dry_run=dry_run,
+        bench=measured,
+        graph=graph,
     )
     report = launch(request, _notice, progress)
     _show(report, as_json)
@@ -149,11 +155,13 @@ def _show(report: LaunchReport, as_json: bool) -> None:
         click.echo(json.dumps(document(report), indent=2, allow_nan=False))
         return
     from teenycuda_cli.report.paint import Paint  # noqa: PLC0415  (as above)
-    from teenycuda_cli.report.shown_buffers import print_shown  # noqa: PLC0415  (as above)
 
     if report.printf:
         click.echo(report.printf, nl=not report.printf.endswith("\n"))
     paint = Paint.for_stream(sys.stdout)
     for line in lines(report, paint):
         click.echo(line)
-    print_shown(report.shown, paint)
+    if report.shown:
+        from teenycuda_cli.report.shown_buffers import print_shown  # noqa: PLC0415  (as above)
+
+        print_shown(report.shown, paint)
