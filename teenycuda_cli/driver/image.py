@@ -54,6 +54,13 @@ class Image:
         return parse(self.source)
 
     @cached_property
+    def readable_module(self) -> Module:
+        """As `module`, but what only the driver refuses (debug leftovers, bytes above ASCII) is passed over."""
+        from teenycuda_cli.ptx.parser import parse  # noqa: PLC0415  (as above)
+
+        return parse(self.source, tolerant=True)
+
+    @cached_property
     def binary(self) -> Binary:
         """What a cubin or fatbin holds; FileError where it is damaged."""
         from teenycuda_cli.binary import read  # noqa: PLC0415  (not needed for PTX)

@@ -120,7 +120,7 @@ class EmulatedModule:
         """Place the module's variables, with their first values."""
         self.device = device
         self.image = image
-        self.module: Module = image.module
+        self.module: Module = image.readable_module
         self.addresses, self._regions = place_variables(self.module, device.arena, image.source)
 
     def __enter__(self) -> Self:
