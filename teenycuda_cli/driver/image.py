@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -54,11 +54,19 @@ class Image:
         return parse(self.source)
 
     @cached_property
-    def readable_module(self) -> Module:
-        """As `module`, but what only the driver refuses (debug leftovers, bytes above ASCII) is passed over."""
+    def headers(self) -> Module:
+        """The PTX without bodies, read tolerantly: what only the driver refuses is noted in its `faults`."""
         from teenycuda_cli.ptx.parser import parse  # noqa: PLC0415  (as above)
 
-        return parse(self.source, tolerant=True)
+        return parse(self.source, bodies=False)
+
+    @cached_property
+    def readable_module(self) -> Module:
+        """The parsed PTX, read tolerantly, with all bodies but without looking into debug sections."""
+        from teenycuda_cli.ptx.parser import parse_body  # noqa: PLC0415  (as above)
+
+        functions = tuple(parse_body(self.source, self.headers, each) for each in self.headers.functions)
+        return replace(self.headers, functions=functions)
 
     @cached_property
     def binary(self) -> Binary:

@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from teenycuda_cli.driver.image import Image
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.ptx.metadata import Metadata, Sidecar, blocks, read_metadata
-from teenycuda_cli.ptx.parser import parse
 from teenycuda_cli.ptx.sidecar import find_sidecar, read_sidecar
 from teenycuda_cli.ptx.source import Source
 from teenycuda_cli.ptx.syntax import Directives, Function, Module, Parameter
@@ -90,12 +89,12 @@ def read_program(
 def _parsed(image: Image) -> tuple[Image | None, Module, Source]:
     """The PTX to run, if there is any, and the entries; of machine code, without their parameters' types."""
     if image.kind == "ptx":
-        return image, parse(image.source, bodies=False), image.source
+        return image, image.headers, image.source
     from teenycuda_cli.driver import machine_code  # noqa: PLC0415  (PTX, the usual case, starts without it)
 
     ptx = machine_code.ptx_inside(image)
     if ptx is not None:
-        return ptx, parse(ptx.source, bodies=False), ptx.source
+        return ptx, ptx.headers, ptx.source
     return None, machine_code.module_of(image), Source(b"", image.name)
 
 
