@@ -19,7 +19,7 @@ from tests.hardware.inputs import Array
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A result is within one of: a relative error, an absolute one, so many units from the correctly rounded result.
+    """A result is within a relative error, an absolute one, or so many units of the correctly rounded one.
 
     `reach` is how far from zero the first operand (`of_last`: the last one)
     may be, from and to; outside there is no guarantee.
@@ -73,7 +73,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Of a result, lane by lane: whether it is outside its bound, and its distance from the hardware's in units."""
+    """Of a result, lane by lane: whether it is outside its bound, and how far from the hardware's."""
 
     outside: Array
     distance: Array  # in units in the last place of the format; NaN and NaN are 0 apart
@@ -162,7 +162,8 @@ def _outside(case: Case, format: Format, sources: Sequence[Array], own: Array, o
         promised = np.any([(place >= low) & (place <= high) for low, high in reaches], axis=0)
         same_kind = (np.isnan(result) == np.isnan(hardware)) & (np.isinf(result) == np.isinf(hardware))
         good = np.where(np.isfinite(exact) & np.isfinite(hardware), good | ~promised, own == other)
-    return ~(good & same_kind)
+    wrong: Array = ~(good & same_kind)
+    return wrong
 
 
 def _least(format: Format) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -78,9 +79,8 @@ def verdict(case: Case) -> Verdict:
         if difference:
             note = f"result {index}, {difference.chunks or 'some'} of 16 parts differ"
             lanes = difference.lanes
-            return Verdict(
-                case, "differs", "\n".join([note, *shown(case, lanes, result, difference.hardware)]), len(lanes)
-            )
+            rows = shown(case, lanes, result, difference.hardware)
+            return Verdict(case, "differs", "\n".join([note, *rows]), len(lanes))
     return Verdict(case, "exact")
 
 
@@ -88,8 +88,7 @@ def _bounded(case: Case, own: Array, hardware: Array) -> Verdict:
     found = judge(case, arrays(case.read), own, hardware)
     limits = [0, 1, 2, 3, 10, np.inf]
     counts = tuple(
-        int(np.sum((found.distance >= low) & (found.distance < high)))
-        for low, high in zip(limits, limits[1:], strict=False)
+        int(np.sum((found.distance >= low) & (found.distance < high))) for low, high in pairwise(limits)
     )
     lanes = np.flatnonzero(found.outside)
     if len(lanes):

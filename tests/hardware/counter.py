@@ -11,7 +11,7 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 
-Bits = np.ndarray[Any, np.dtype[np.uint64]]
+Bits = np.ndarray[Any, Any]
 
 
 class Counter:

@@ -21,7 +21,7 @@ def evaluated(case: Case, read: Sequence[Array], *, out: bool = False) -> tuple[
     arguments = _arguments(case, read)
     targets: Any = None
     if out:
-        kinds = [*map(dtype, case.destinations), *([np.dtype(np.bool_)] if case.operation.writes_carry else [])]
+        kinds = [dtype(name) for name in (*case.destinations, *["pred"] * case.operation.writes_carry)]
         targets = tuple(np.empty(len(read[0]), kind) for kind in kinds)
         targets = targets[0] if len(targets) == 1 else targets
     with np.errstate(all="ignore"):
@@ -60,7 +60,7 @@ def by_lane(case: Case, read: Sequence[Array], lanes: Sequence[int]) -> tuple[Ar
         return None
     names = [f"s{index}" for index in range(len(case.sources) + case.operation.reads_carry)]
     code = compile(f"lambda {', '.join(names)}: {case.operation.lane.format(*names)}", case.text, "eval")
-    function = eval(code, dict(NAMESPACE))  # noqa: S307  (the table's own text)
+    function = eval(code, dict(NAMESPACE))  # the table's own text
     columns = [
         np.broadcast_to(argument, read[0].shape)[list(lanes)].tolist() for argument in _arguments(case, read)
     ]

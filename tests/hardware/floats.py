@@ -57,20 +57,58 @@ def few(format: Format) -> list[int]:
     one = format.bias << format.mantissa
     infinity = ((1 << format.exponent) - 1) << format.mantissa
     quiet = infinity | 1 << (format.mantissa - 1)
-    magnitudes = (0, one, infinity, quiet, 1, infinity - 1, 1 << format.mantissa, (1 << format.mantissa) - 1)
-    magnitudes += (one + 1, one - 1, infinity | 1, quiet | 5)
+    least = 1 << format.mantissa
+    magnitudes = [0, one, infinity, quiet, 1, infinity - 1, least, least - 1]
+    magnitudes += [one + 1, one - 1, infinity | 1, quiet | 5]
     sign = 1 << (format.width - 1)
     return [bits | each for bits in magnitudes for each in (0, sign)]
 
 
 def edges(format: Format) -> list[int]:
-    """All edge cases: `few`, limits of the integer types and of the narrower formats, halves, ties, constants."""
+    """All edge cases: `few`, limits of integer types and of narrower formats, halves, ties, constants."""
     one = format.bias << format.mantissa
     infinity = ((1 << format.exponent) - 1) << format.mantissa
-    values = [0.5, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 10.0, 0.1, 1 / 3, np.pi, np.pi / 2, np.e, 88.0, 104.0, *_NARROW]
+    values = [
+        0.5,
+        1.5,
+        2.0,
+        2.5,
+        3.0,
+        3.5,
+        4.0,
+        10.0,
+        0.1,
+        1 / 3,
+        np.pi,
+        np.pi / 2,
+        np.e,
+        88.0,
+        104.0,
+        *_NARROW,
+    ]
     for width in _INTEGER_WIDTHS:
         values += [2.0**width, 2.0**width - 1, 2.0**width - 0.5, 2.0**width + 1]
-    for power in (-14, -15, -24, -25, -26, -6, -9, -10, -16, -17, -126, -127, -133, -134, -149, -150, 15, 16, 127):
+    for power in (
+        -14,
+        -15,
+        -24,
+        -25,
+        -26,
+        -6,
+        -9,
+        -10,
+        -16,
+        -17,
+        -126,
+        -127,
+        -133,
+        -134,
+        -149,
+        -150,
+        15,
+        16,
+        127,
+    ):
         values += [2.0**power, 1.5 * 2.0**power, 1.25 * 2.0**power]
     magnitudes = {format.of(value) + step for value in values for step in (-1, 0, 1)}
     for kept in _TARGETS:
@@ -86,7 +124,7 @@ def edges(format: Format) -> list[int]:
 
 
 def draw(format: Format, counter: Counter, count: int) -> Bits:
-    """Random floats of many kinds: any bits, near 1, short, ties, halves of integers, subnormal, edge cases."""
+    """Random floats of many kinds: any bits, near 1, short, ties, halves, subnormal, edge cases."""
     raw = counter.bits(count) >> np.uint64(64 - format.width)
     mantissa_mask = np.uint64((1 << format.mantissa) - 1)
     width = np.uint64(format.mantissa)
@@ -103,13 +141,20 @@ def draw(format: Format, counter: Counter, count: int) -> Bits:
     doubled = _integers(format, counter, count)
     listed = counter.choice(np.array(edges(format), np.uint64), count)
     kind = counter.below(20, count)
-    limits = ((kind < 5, raw), (kind < 10, moderate), (kind < 12, short), (kind < 14, tie), (kind < 16, off_tie))
-    chosen = np.select(
+    limits = (
+        (kind < 5, raw),
+        (kind < 10, moderate),
+        (kind < 12, short),
+        (kind < 14, tie),
+        (kind < 16, off_tie),
+    )
+    chosen: Bits = np.select(
         [test for test, _ in limits] + [kind < 17, kind < 19],
         [value for _, value in limits] + [subnormal, sign | doubled],
         listed,
     )
-    return chosen & np.uint64((1 << format.width) - 1)
+    chosen &= np.uint64((1 << format.width) - 1)
+    return chosen
 
 
 def _mantissa(format: Format, counter: Counter, count: int) -> Bits:
@@ -127,7 +172,7 @@ def normal(format: Format, counter: Counter, count: int) -> Bits:
 
 
 def opposite(format: Format, first: Bits, counter: Counter) -> Bits:
-    """For each float one that makes the product or the quotient with it about the least normal or the greatest."""
+    """For each float one whose product or quotient with it is about the least normal or the greatest."""
     count = len(first)
     top = (1 << format.exponent) - 2
     exponent = ((first >> np.uint64(format.mantissa)) & np.uint64(top + 1)).astype(np.int64)
@@ -138,11 +183,14 @@ def opposite(format: Format, first: Bits, counter: Counter) -> Bits:
     least_quotient = exponent + format.bias - 1
     greatest_quotient = exponent + format.bias - top
     wanted = np.select(
-        [kind == 0, kind == 1, kind == 2], [least_product, greatest_product, least_quotient], greatest_quotient
+        [kind == 0, kind == 1, kind == 2],
+        [least_product, greatest_product, least_quotient],
+        greatest_quotient,
     )
-    power = np.clip(wanted + step, 1, top).astype(np.uint64)
+    power: Bits = np.clip(wanted + step, 1, top).astype(np.uint64)
     sign = counter.below(2, count) << np.uint64(format.width - 1)
-    return sign | power << np.uint64(format.mantissa) | _mantissa(format, counter, count)
+    power = sign | power << np.uint64(format.mantissa) | _mantissa(format, counter, count)
+    return power
 
 
 def tiny(format: Format, counter: Counter, count: int) -> Bits:

@@ -1,4 +1,4 @@
-"""Every value instruction of the opcode table, as cases: one way of writing it, with operands to try it on."""
+"""Every value instruction of the opcode table as cases: one way of writing it, with operands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,24 @@ from teenycuda_cli.emulator.opcodes.table import Form, Operation, Unsupported, d
 from teenycuda_cli.ptx.syntax import Instruction, Integer, Name, Negated, Operand, Pair, Vector
 from tests.hardware.inputs import Source
 
-LUTS = (0x00, 0x01, 0x0F, 0x17, 0x1B, 0x27, 0x33, 0x3C, 0x55, 0x5A, 0x66, 0x69, 0x6A, 0x78, 0x7E, 0x7F)
+LUTS: tuple[int, ...] = (
+    0x00,
+    0x01,
+    0x0F,
+    0x17,
+    0x1B,
+    0x27,
+    0x33,
+    0x3C,
+    0x55,
+    0x5A,
+    0x66,
+    0x69,
+    0x6A,
+    0x78,
+    0x7E,
+    0x7F,
+)
 LUTS += (0x80, 0x8E, 0x96, 0x9C, 0xAA, 0xAC, 0xB8, 0xC0, 0xCA, 0xCC, 0xD8, 0xE8, 0xF0, 0xF8, 0xFE, 0xFF)
 CONSTANTS: dict[tuple[str, int], tuple[int, ...]] = {("lop3", 3): LUTS}
 """Operands that must be constants, by opcode and index of the source, and what to try there."""

@@ -1,4 +1,4 @@
-"""Inputs for a list of source operands, made from its names alone: edge cases crossed, related values, random ones.
+"""Inputs for a list of operands, made from its names alone: edge cases crossed, related values, random ones.
 
 Everything is bits in the operand's dtype as the emulator takes it. One operand
 of 16 bits (or two packed bytes) gets all 65536 patterns.
@@ -111,7 +111,11 @@ def _few(name: str) -> list[int]:
 
 def _edges(source: Source, counter: Counter) -> Bits:
     if source.role:
-        return integers.ROLES[source.role](counter, 64) if source.role in integers.ROLES else _drawn(source, counter, 64)
+        return (
+            integers.ROLES[source.role](counter, 64)
+            if source.role in integers.ROLES
+            else _drawn(source, counter, 64)
+        )
     if source.type in FORMATS:
         return np.array(floats.edges(FORMATS[source.type]), np.uint64)
     return np.array([0, 1] if source.type == "pred" else integers.edges(_width(source.type)), np.uint64)
@@ -159,7 +163,7 @@ def _in_range(format: Format, limits: tuple[float, ...], counter: Counter, count
 
 
 def _lanes(sources: Sequence[Source]) -> list[Bits]:
-    """LANES lanes: `few` crossed as far as they fit, related values, random ones; shuffled, so that any part shows all."""
+    """`few` crossed as far as they fit, related values, random ones; shuffled, so that any part shows all."""
     counter = Counter(signature(sources))
     lanes = lanes_of(sources)
     blocks = [_crossed(sources, counter), _edge_draws(sources, counter)]
@@ -202,7 +206,7 @@ def _edge_draws(sources: Sequence[Source], counter: Counter) -> list[Bits]:
 
 
 def _related(sources: Sequence[Source], counter: Counter, count: int) -> list[Bits]:
-    """The second operand equal to the first, its opposite or its neighbour, the third against their product."""
+    """The second operand equal to the first, its opposite or a neighbour, the third against their product."""
     columns = [_drawn(source, counter, count) for source in sources]
     first, second = sources[0], sources[1]
     if first.type == second.type and not second.role and first.type != "pred":
@@ -218,7 +222,7 @@ def _related(sources: Sequence[Source], counter: Counter, count: int) -> list[Bi
 
 
 def _near_limits(sources: Sequence[Source], counter: Counter, count: int) -> list[Bits]:
-    """Floats whose product or quotient is about the least normal or the greatest number; the third about the same."""
+    """Floats whose product or quotient is about the least normal or the greatest, the third one tiny."""
     columns = [_drawn(source, counter, count) for source in sources]
     base, elements = _parts(sources[0].type)
     if base not in FORMATS or sources[1].type != sources[0].type or sources[0].role:

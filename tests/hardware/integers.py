@@ -1,4 +1,4 @@
-"""Integers worth trying, as bits, and those that a place in an instruction asks for: amounts, selectors, masks."""
+"""Integers worth trying, as bits, and those that a place in an instruction asks for: amounts, offsets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import numpy as np
 
 from tests.hardware.counter import Bits, Counter
 
-_PATTERNS = (0x5555555555555555, 0xAAAAAAAAAAAAAAAA, 0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x00FF00FF00FF00FF)
+_PATTERNS = (
+    0x5555555555555555,
+    0xAAAAAAAAAAAAAAAA,
+    0x0123456789ABCDEF,
+    0xFEDCBA9876543210,
+    0x00FF00FF00FF00FF,
+)
 _POWERS = (3, 4, 7, 8, 15, 16, 23, 24, 25, 31, 32, 33, 47, 52, 53, 54, 62, 63)
 _BYTES = (0x7F7F7F7F7F7F7F7F, 0x8080808080808080, 0x8000800080008000, 0x7FFF7FFF7FFF7FFF, 0x80FF017F80FF017F)
 
@@ -31,7 +37,7 @@ def edges(width: int) -> list[int]:
 
 
 def draw(width: int, counter: Counter, count: int) -> Bits:
-    """Random integers of many kinds: any bits, of every length and either sign, ties for floats, edge cases."""
+    """Random integers of many kinds: any bits, every length, either sign, ties for floats, edge cases."""
     mask = np.uint64((1 << width) - 1)
     raw = counter.bits(count)
     length = counter.below(width, count)
@@ -44,13 +50,18 @@ def draw(width: int, counter: Counter, count: int) -> Bits:
     tie = (tie >> np.uint64(64 - width) >> (length >> np.uint64(1))) + counter.below(3, count) - np.uint64(1)
     listed = counter.choice(np.array(edges(width), np.uint64), count)
     kind = counter.below(20, count)
-    chosen = np.select([kind < 6, kind < 10, kind < 13, kind < 15, kind < 16], [raw, short, negative, tie, ~tie], listed)
-    return chosen & mask
+    chosen: Bits = np.select(
+        [kind < 6, kind < 10, kind < 13, kind < 15, kind < 16], [raw, short, negative, tie, ~tie], listed
+    )
+    chosen &= mask
+    return chosen
 
 
 def amounts(counter: Counter, count: int) -> Bits:
-    """Shift amounts, positions, lengths: within the width, at it, beyond it, with bits above the low byte."""
-    listed = np.array([0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 257, 288, 2**31, 2**32 - 1], np.uint64)
+    """Shift amounts, positions, lengths: within the width, at it, beyond it, bits above the low byte."""
+    listed = np.array(
+        [0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 257, 288, 2**31, 2**32 - 1], np.uint64
+    )
     kind = counter.below(10, count)
     within = counter.below(72, count)
     any_bits = counter.bits(count) >> np.uint64(32)

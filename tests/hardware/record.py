@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -96,9 +97,9 @@ class Recorder:
         """Write both files."""
         out.mkdir(parents=True, exist_ok=True)
         self.recording.write(out / "outputs.xz")
-        arrays = {f"r{index}": array for index, array in enumerate(self.differing.values())}
-        names = np.array(list(self.differing), dtype=str)
-        np.savez_compressed(out / "differing.npz", names=names, **arrays)
+        arrays: dict[str, Any] = {f"r{index}": array for index, array in enumerate(self.differing.values())}
+        arrays["names"] = np.array(list(self.differing), dtype=str)
+        np.savez_compressed(out / "differing.npz", **arrays)
 
 
 def outcomes(device: Device, chosen: Sequence[Case]) -> Iterator[Outcome]:

@@ -20,7 +20,7 @@ import numpy as np
 from tests.hardware.inputs import Array
 
 FILE = Path(__file__).with_name("outputs.xz")
-SAMPLE = 256
+SAMPLE = 512
 CHUNKS = 16
 _HASH_BYTES = 4
 _SMALL = 1100
@@ -43,7 +43,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is kept of one result: values of some lanes (all, where `hashes` is empty) and hashes of chunks."""
+    """What is kept of one result: values of some lanes (of all, without `hashes`) and hashes of chunks."""
 
     lanes: Array
     values: Array
@@ -100,7 +100,9 @@ class Recording:
     device: str
     inputs: dict[str, str] = field(default_factory=dict)  # signature → digest
     failures: dict[str, str] = field(default_factory=dict)  # case → why the hardware has none
-    _places: dict[str, list[list[int]]] = field(default_factory=dict)  # case → [blob, size, lanes, whole] a result
+    _places: dict[str, list[list[int]]] = field(
+        default_factory=dict
+    )  # case → [blob, size, lanes, whole] a result
     _blobs: list[bytes] = field(default_factory=list)
     _known: dict[bytes, int] = field(default_factory=dict)
 

@@ -17,7 +17,7 @@ def main(pattern: str = "") -> None:
     counts = Counter(each.kind for each in found)
     rows = {id(each.case.form) for each in found}
     print(f"recorded on {recording().device}")
-    print(f"{len(found):6}  instructions in {len(rows)} rows of the table, {len(skipped())} that cannot be tried")
+    print(f"{len(found):6}  instructions in {len(rows)} rows of the table; {len(skipped())} cannot be tried")
     for kind in ("exact", "bounded", "differs", "refused", "unrecorded"):
         print(f"{counts[kind]:6}  {kind}")
     _distribution([each for each in found if each.distances])
@@ -26,7 +26,8 @@ def main(pattern: str = "") -> None:
     for each in differing[:SHOWN]:
         print(f"\n{each.case.text}: {each.lanes} lanes\n{each.note}")
     if len(differing) > SHOWN:
-        print(f"\n… and {len(differing) - SHOWN} more: {', '.join(e.case.text.split()[0] for e in differing[SHOWN:])}")
+        names = ", ".join(each.case.text.split()[0] for each in differing[SHOWN:])
+        print(f"\n… and {len(differing) - SHOWN} more: {names}")
 
 
 def _distribution(found: list[Verdict]) -> None:

@@ -97,5 +97,3 @@ def _launch(device: Device, loaded: LoadedModule, kernel: Kernel) -> memoryview:
     finally:
         for allocation in allocations:
             device.free(allocation)
-
-
