@@ -244,6 +244,8 @@ class Lowering:
         if isinstance(operation, Unsupported):
             self._lack(instruction.offset, instruction.name, operation.reason)
             return
+        if instruction.opcode == "call" and not self._callable(instruction):
+            return
         try:
             operands = tuple([self._operand(item, scopes) for item in instruction.operands])
         except _Unknown as unknown:
@@ -266,6 +268,15 @@ class Lowering:
         self.block.ops.append(op)
         if getattr(build, "ends_block", False):
             self._end(op, scopes)
+
+    def _callable(self, instruction: Instruction) -> bool:
+        name = callee(instruction) or ""
+        if name in self.program.functions or name in BUILT_IN:
+            return True
+        declared = any(function.name == name for function in self.module.functions)
+        reason = "the function is not defined in this file" if declared or name[:1] != "%" else "calls by address"
+        self._lack(instruction.offset, f"call {name}", reason)
+        return False
 
     def _gathered(self, op: Op) -> bool:
         """Whether an earlier instruction of the block has waited for the same lanes already."""
@@ -326,8 +337,6 @@ class Lowering:
             name = callee(op.instruction) or ""
             if name in self.program.functions:
                 scopes.function.calls.add(name)
-            elif name not in BUILT_IN:
-                self._lack(op.instruction.offset, f"call {name}", "the function is not defined in this file")
 
     # ------------------------------------------------------------- operands
 
