@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from math import prod
 
-from teenycuda_cli.driver.packing import declaration, scalar_type
+from teenycuda_cli.driver.packing import POINTER_BYTES, declaration, scalar_type
 from teenycuda_cli.driver.program import Kernel
 from teenycuda_cli.ptx.syntax import Parameter
 
-ELEMENTS = 4096
+BLOCK = 256
 POINTER_NAMES = "xyzwuv"
 INTEGER_NAMES = "nmklpq"
 FLOAT_NAMES = "abcdef"
@@ -31,53 +32,63 @@ def parameter_lines(kernel: Kernel, given: Sequence[str] = ()) -> tuple[str, ...
 
 
 def starting_command(path: str, kernel: Kernel, *, several: bool) -> str:
-    """A command line that fits the signature, ready to paste; shapes and values are guesses."""
+    """A command line that fits the signature, ready to paste; shapes and values are guesses.
+
+    With one integer among the parameters it is taken for a length, with
+    several for the extents of matrices.
+    """
     words = ["teenycuda", "launch", path]
     if several:
         words += ["--entry", kernel.name]
     words += ["--grid", "4"]
     if kernel.threads is None:
-        words += ["--block", "256"]
+        most = prod(kernel.directives.maxntid or (BLOCK,))
+        words += ["--block", str(min(BLOCK, most))]
+    own = [p for p, role in zip(kernel.parameters, kernel.roles, strict=True) if role == "user"]
+    integers = [p for p in own if not _is_pointer(p) and _is_integer(p)]
+    extent, shape = (64, "64x64") if len(integers) > 1 else (4096, "4096")
+    pointers = [p for p in own if _is_pointer(p)]
     used: set[str] = set()
-    pointers = [
-        p
-        for p, role in zip(kernel.parameters, kernel.roles, strict=True)
-        if role == "user" and _is_pointer(p)
-    ]
-    for parameter, role in zip(kernel.parameters, kernel.roles, strict=True):
-        if role == "user":
-            last = bool(pointers) and parameter is pointers[-1]
-            words += ["--arg", _argument(parameter, used, last=last)]
+    for parameter in own:
+        if not _is_pointer(parameter):
+            text = _scalar(parameter, used, extent)
+        elif parameter is pointers[-1]:
+            text = f"{_name(parameter, ['out'], used)}=ptr:{shape}xf32"
+        else:
+            text = f"{_name(parameter, POINTER_NAMES, used)}=ptr:{shape}xf32=randn"
+        words += ["--arg", text]
     return shlex.join(words)
 
 
 def _is_pointer(parameter: Parameter) -> bool:
-    return parameter.size == 8 and not parameter.array and (
-        parameter.pointer is not None or parameter.type in {"u64", "b64"}
-    )  # fmt: skip
+    """Whether a parameter is declared as a pointer, or has the size of one and nothing speaks against it."""
+    if parameter.size != POINTER_BYTES or (parameter.array and parameter.type):
+        return False
+    return parameter.pointer is not None or parameter.type in {"u64", "b64", ""}
 
 
-def _argument(parameter: Parameter, used: set[str], *, last: bool) -> str:
-    if _is_pointer(parameter):
-        name = _name(parameter, "out" if last else POINTER_NAMES, used)
-        return f"{name}=ptr:{ELEMENTS}xf32" + ("" if last else "=randn")
+def _is_integer(parameter: Parameter) -> bool:
     element = scalar_type(parameter)
-    if element is None or parameter.size not in {1, 2, 4, 8}:
+    return element is not None and element.is_integer and element.size >= 4
+
+
+def _scalar(parameter: Parameter, used: set[str], extent: int) -> str:
+    element = scalar_type(parameter)
+    if element is None:
         if parameter.size == 2:
             return f"{_name(parameter, FLOAT_NAMES, used)}=f16:1"
-        return f"{_name(parameter, 's', used)}=bytes:{'00' * parameter.size}"
+        return f"{_name(parameter, ['s'], used)}=bytes:{'00' * parameter.size}"
     if element.kind == "float":
         return f"{_name(parameter, FLOAT_NAMES, used)}={element.name}:1.0"
-    number = ELEMENTS if parameter.size >= 4 else 1
+    number = extent if _is_integer(parameter) else 1
     return f"{_name(parameter, INTEGER_NAMES, used)}={element.name.replace('u', 'i')}:{number}"
 
 
-def _name(parameter: Parameter, letters: str, used: set[str]) -> str:
-    """The parameter's own name where a person gave it, else a letter by its type."""
+def _name(parameter: Parameter, candidates: Sequence[str], used: set[str]) -> str:
+    """The parameter's own name where a person gave it, else the first candidate that is free."""
     own = parameter.name
     plain = bool(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", own)) and not re.search(r"_param_\d+$|^__", own)
-    candidates = [own] if plain and own else []
-    candidates += ["out"] if letters == "out" else list(letters)
-    name = next((name for name in candidates if name not in used), f"arg{parameter.index}")
+    names = [own, *candidates] if plain else candidates
+    name = next((name for name in names if name not in used), f"arg{parameter.index}")
     used.add(name)
     return name
