@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 
-from teenycuda_cli.driver.device import BenchOptions, BenchRun, LaunchOutcome
+from teenycuda_cli.driver.device import BenchRun
 
 NOISY = 0.05
 """Above this relative spread of the middle half of the samples, differences of a few percent mean nothing."""
@@ -31,27 +29,6 @@ class BenchSummary:
     def noisy(self) -> bool:
         """Whether the samples spread so much that a small difference to another run means nothing."""
         return self.noise > NOISY
-
-
-def bench_launches(
-    launch: Callable[[], LaunchOutcome], options: BenchOptions, restore: Callable[[], None] | None
-) -> BenchRun:
-    """Time a device by the launches' own times (`LaunchOutcome.kernel_ms`), after one to warm up.
-
-    For the emulator: it has no caches of its own to flush, so its samples are warm.
-    """
-    samples: list[float] = []
-    warm_up = True
-    start = time.monotonic()
-    while len(samples) < options.min_samples or time.monotonic() - start < options.seconds:
-        if restore:
-            restore()
-        outcome = launch()
-        if warm_up:
-            warm_up, start = False, time.monotonic()
-        else:
-            samples.append(outcome.kernel_ms * 1e3)
-    return BenchRun(tuple(samples), cold=False)
 
 
 def summarise(run: BenchRun, moved_bytes: int | None = None) -> BenchSummary:

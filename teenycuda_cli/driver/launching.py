@@ -8,25 +8,44 @@ Whatever fails, an ExitStack gives everything back.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from teenycuda_cli.driver.arguments import Argument, Buffer, Bytes, Scalar
-from teenycuda_cli.driver.buffers import DeviceBuffer, Overwritten, check_guards, on_device, read_back
+from teenycuda_cli.driver.buffers import (
+    DeviceBuffer,
+    HostBuffer,
+    Overwritten,
+    check_guards,
+    on_device,
+    read_back,
+)
 from teenycuda_cli.driver.comparison import Comparison, compare
-from teenycuda_cli.driver.device import Allocation, Device, LaunchConfig, LaunchOutcome, Limits
+from teenycuda_cli.driver.device import (
+    Allocation,
+    BenchOptions,
+    Device,
+    LaunchConfig,
+    LaunchOutcome,
+    Limits,
+    LoadedFunction,
+)
 from teenycuda_cli.driver.dtypes import Array, bits_differ
 from teenycuda_cli.driver.geometry import check_geometry, check_shared
 from teenycuda_cli.driver.matching import Binding
 from teenycuda_cli.driver.packing import POINTER_BYTES, scalar_type
-from teenycuda_cli.driver.plan import LaunchRequest, Notice, Plan, View, make_plan
+from teenycuda_cli.driver.plan import Check, LaunchRequest, Notice, Plan, View, make_plan
 from teenycuda_cli.driver.registry import check_spec, start_device
 from teenycuda_cli.driver.results import ArgumentResult, DeviceName, LaunchReport, Shown, Timing
 from teenycuda_cli.driver.saving import write_save
 from teenycuda_cli.driver.scratch import scratch
 from teenycuda_cli.driver.statistics import statistics
 from teenycuda_cli.errors import TimeoutExpired
+
+if TYPE_CHECKING:
+    from teenycuda_cli.driver.measuring import Measurement
 
 GUARD = 256
 """Bytes of a guard zone. A GPU lets a stray store into it pass; the emulator faults at the store itself."""
@@ -51,14 +70,17 @@ def launch(request: LaunchRequest, notice: Notice, progress: Progress) -> Launch
     with started.open(notice) as device:
         _check_geometry(plan, device.limits, device.name)
         ran = _run(request, plan, device, deadline, progress)
-        name = DeviceName(device.kind, device.name, device.arch)
+        for name in _unstable(plan, ran):
+            notice(f"{name}: other bytes after benching than after the first launch")
+        told = DeviceName(device.kind, device.name, device.arch)
     report = replace(
-        _report(plan, ran.after, name),
-        comparisons=_compared(plan, ran.after),
+        _report(plan, ran.after, told),
+        comparisons=_compared(plan, ran),
         overwritten=ran.overwritten,
         findings=tuple(ran.outcome.findings),
         printf=ran.outcome.printf,
         saved=tuple(save for save, _ in plan.saves),
+        bench=ran.bench,
     )
     for save, view in plan.saves:
         write_save(save, view.buffer.element, view.of(ran.after[view.buffer.name]))
@@ -82,10 +104,12 @@ def _check_geometry(plan: Plan, limits: Limits, device: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """What came back from the device."""
+    """What came back: `first` after one launch, `after` in the end, which is later where it is timed."""
 
     outcome: LaunchOutcome
+    first: Mapping[str, Array]
     after: Mapping[str, Array]
+    bench: Measurement | None
     overwritten: tuple[Overwritten, ...]
     load_ms: float
 
@@ -123,12 +147,50 @@ def _run(
             params=_packed(plan, places, addresses),
             cooperative=kernel.cooperative,
             programmatic=kernel.programmatic,
+            graph=request.graph,
         )
         with progress(kernel.name):
             outcome = function.launch(config, timeout=_remaining(deadline))
-        after = {name: read_back(device, plan.buffers[name], place) for name, place in places.items()}
+        after = first = _read_all(device, plan, places)
+        bench = None
+        if request.bench:
+            scratches = {addresses[role]: size for role, size in plan.scratch_bytes.items() if size}
+            used = [(plan.buffers[name], place, first[name]) for name, place in places.items()]
+            with progress(f"benching {kernel.name}"):
+                bench = _measure(device, function, config, request.bench, used, scratches, deadline)
+            after = _read_all(device, plan, places)
         guards = [check_guards(device, plan.buffers[name], place) for name, place in places.items()]
-        return _Ran(outcome, after, tuple(found for found in guards if found), load_ms)
+        overwritten = tuple(found for found in guards if found)
+        return _Ran(outcome, first, after, bench, overwritten, load_ms)
+
+
+def _unstable(plan: Plan, ran: _Ran) -> list[str]:
+    """The buffers in which the same launch left other bytes another time."""
+    return [
+        name
+        for name, buffer in plan.buffers.items()
+        if ran.bench and bits_differ(buffer.element, ran.first[name], ran.after[name])
+    ]
+
+
+def _read_all(device: Device, plan: Plan, places: Mapping[str, DeviceBuffer]) -> dict[str, Array]:
+    return {name: read_back(device, plan.buffers[name], place) for name, place in places.items()}
+
+
+def _measure(
+    device: Device,
+    function: LoadedFunction,
+    config: LaunchConfig,
+    options: BenchOptions,
+    used: Sequence[tuple[HostBuffer, DeviceBuffer, Array]],
+    scratches: Mapping[int, int],
+    deadline: float | None,
+) -> Measurement:
+    from teenycuda_cli.driver.measuring import Used, measure  # noqa: PLC0415  (most launches time nothing)
+
+    timeout = _remaining(deadline)
+    buffers = [Used(*each) for each in used]
+    return measure(device, function, config, options, used=buffers, zeroed=scratches, timeout=timeout)
 
 
 def _remaining(deadline: float | None) -> float | None:
@@ -204,15 +266,26 @@ def _argument_result(
             return ArgumentResult(argument.name, argument.index, "pointer", None)
 
 
-def _compared(plan: Plan, after: Mapping[str, Array]) -> tuple[Comparison, ...]:
+def _compared(plan: Plan, ran: _Ran) -> tuple[Comparison, ...]:
+    """The expectations, held to what one launch left and to what benching left, the worse of the two told."""
     comparisons = []
     for check in plan.checks:
-        buffer = check.view.buffer
-        stored = check.view.of(after[buffer.name])
-        name, what = check.expectation.name, check.expectation.what
-        comparisons.append(
-            compare(
-                name, what, buffer.element, stored, check.values, check.tolerance, poisoned=buffer.poisoned
-            )
-        )
+        name = check.view.buffer.name
+        told = _comparison(check, ran.after[name])
+        if told.ok and ran.bench:
+            told = _comparison(check, ran.first[name])
+        comparisons.append(told)
     return tuple(comparisons)
+
+
+def _comparison(check: Check, after: Array) -> Comparison:
+    buffer = check.view.buffer
+    return compare(
+        check.expectation.name,
+        check.expectation.what,
+        buffer.element,
+        check.view.of(after),
+        check.values,
+        check.tolerance,
+        poisoned=buffer.poisoned,
+    )

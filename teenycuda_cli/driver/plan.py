@@ -11,6 +11,7 @@ import numpy as np
 
 from teenycuda_cli.driver.arguments import Alias, Argument, Bytes, Scalar, parse_arguments
 from teenycuda_cli.driver.buffers import HostBuffer, make_buffers
+from teenycuda_cli.driver.device import BenchOptions
 from teenycuda_cli.driver.dtypes import Array, decode, storage_dtype
 from teenycuda_cli.driver.element_types import ELEMENT_TYPES
 from teenycuda_cli.driver.expectations import (
@@ -53,6 +54,8 @@ class LaunchRequest:
     guard: int | None = None
     timeout: float | None = None
     dry_run: bool = False
+    bench: BenchOptions | None = None
+    graph: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,11 @@ class Plan:
     shows: tuple[View, ...]
     global_scratch_bytes: int
     profile_scratch_bytes: int
+
+    @property
+    def scratch_bytes(self) -> dict[str, int]:
+        """The bytes of scratch by the role of the parameter that points to them."""
+        return {"global_scratch": self.global_scratch_bytes, "profile_scratch": self.profile_scratch_bytes}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from teenycuda_cli.driver.buffers import Overwritten
 from teenycuda_cli.driver.comparison import Comparison
@@ -13,6 +14,9 @@ from teenycuda_cli.driver.geometry import Geometry
 from teenycuda_cli.driver.matching import Binding
 from teenycuda_cli.driver.saving import Save
 from teenycuda_cli.driver.statistics import Statistics
+
+if TYPE_CHECKING:
+    from teenycuda_cli.driver.measuring import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ class LaunchReport:
     saved: tuple[Save, ...] = ()
     shown: tuple[Shown, ...] = ()
     timing: Timing | None = None
+    bench: Measurement | None = None
 
     @property
     def exit_code(self) -> int:

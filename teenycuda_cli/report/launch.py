@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from teenycuda_cli.report.bench import document as bench_document
+from teenycuda_cli.report.bench import lines as bench_lines
 from teenycuda_cli.report.paint import Paint
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ def document(report: LaunchReport) -> dict[str, Any]:
             "kernel_ms": _number(timing.kernel_ms) if timing else None,
             "total_ms": _number(timing.total_ms) if timing else None,
         },
-        "bench": None,
+        "bench": bench_document(report.bench),
         "dry_run": timing is None,
     }
     if timing is None:
@@ -136,6 +138,8 @@ def lines(report: LaunchReport, paint: Paint) -> Iterator[str]:
         yield from _comparison_lines(comparison, paint)
     for found in report.overwritten:
         yield _overwritten_line(found, paint)
+    if report.bench:
+        yield from bench_lines(report.bench, paint)
     for finding in report.findings:
         place = f"line {finding.line}: " if finding.line is not None else ""
         yield f"{paint.bad(finding.kind)}: {place}{finding.message}"

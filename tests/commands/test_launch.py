@@ -376,8 +376,7 @@ USAGE = [
     (("--timeout", "nan"), "above 0"),
     (("--guard", "-1"), "--guard"),
     (("--seed", "x"), "--seed"),
-    (("--bench",), "not available yet"),
-    (("--graph",), "not available yet"),
+    (("--bench-seconds", "0"), "above 0"),
 ]
 
 

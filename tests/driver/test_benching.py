@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teenycuda_cli.driver.benching import bench_launches, histogram, summarise
-from teenycuda_cli.driver.device import BenchOptions, BenchRun, LaunchOutcome
+from teenycuda_cli.driver.benching import histogram, summarise
+from teenycuda_cli.driver.device import BenchRun
 
 SAMPLES = st.lists(st.floats(0.5, 1e6), min_size=1, max_size=200)
 
@@ -43,17 +43,3 @@ def test_histogram_counts_every_sample(samples: list[float], bins: int) -> None:
     found = histogram(tuple(samples), bins)
     assert found[0][0] == min(samples)
     assert sum(count for _, count in found) == len(samples)
-
-
-def test_a_device_is_timed_by_its_launches() -> None:
-    """There are at least as many samples as asked for, each restored before, the first launch left out."""
-    done: list[str] = []
-
-    def launch() -> LaunchOutcome:
-        done.append("launch")
-        return LaunchOutcome(kernel_ms=float(len(done)))
-
-    run = bench_launches(launch, BenchOptions(seconds=0, min_samples=3), lambda: done.append("restore"))
-    assert done == ["restore", "launch"] * 4
-    assert run.samples_us == (4000.0, 6000.0, 8000.0)
-    assert not run.cold
