@@ -38,6 +38,8 @@ def parse_save(text: str) -> Save:
         raise UsageError(
             f"--save {text}: expected NAME=PATH", hint="e.g. out=out.npy, out=out.csv, out=picture.png"
         )
+    if path == "-":
+        raise UsageError(f"--save {text}: standard output has the report", hint="name a file")
     return Save(name, path)
 
 

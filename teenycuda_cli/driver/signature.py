@@ -87,7 +87,7 @@ def _scalar(parameter: Parameter, used: set[str], extent: int) -> str:
 def _name(parameter: Parameter, candidates: Sequence[str], used: set[str]) -> str:
     """The parameter's own name where a person gave it, else the first candidate that is free."""
     own = parameter.name
-    plain = bool(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", own)) and not re.search(r"_param_\d+$|^__", own)
+    plain = bool(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", own)) and not re.search(r"(^|_)param_\d+$|^__", own)
     names = [own, *candidates] if plain else candidates
     name = next((name for name in names if name not in used), f"arg{parameter.index}")
     used.add(name)
