@@ -52,7 +52,7 @@ def test_fma_edges(mode: str, kind: str) -> None:
     assert run(f"fma.{mode}.{kind}", *columns(table)) == [expected("fma", r, layout, mode) for r in table]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data(), st.sampled_from(["f32", "f64"]), st.sampled_from(MODES))
 def test_any_bits(data: st.DataObject, kind: str, mode: str) -> None:
     """Arithmetic is exactly rounded on any bits."""

@@ -93,11 +93,49 @@ def lane(operator: str, integer: bool) -> str:
     return "{0} != {1}" if integer and operator == "ne" else _LANES[operator]
 
 
-def pair(compare: Callable[..., Any]) -> Callable[..., Any]:
-    """`p|q`: the comparison and its opposite."""
+COMBINE: dict[str, np.ufunc] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
+LANE_COMBINE: dict[str, str] = {
+    "and": "({compare}) and {{2}}",
+    "or": "({compare}) or {{2}}",
+    "xor": "({compare}) != {{2}}",
+}
+
+
+def combined(compare: Callable[..., Any], boolean: str) -> Callable[..., Any]:
+    """A comparison of the first two sources, combined with the third."""
+    combine = COMBINE[boolean]
+
+    def evaluate(a: Any, b: Any, c: Any, out: Any = None) -> Any:
+        return combine(compare(a, b, out=out), c, out=out)
+
+    return evaluate
+
+
+def pair(compare: Callable[..., Any], boolean: str = "") -> Callable[..., Any]:
+    """`p|q`: the comparison and its opposite, each combined with the third source where there is one."""
 
     def both(a: Any, b: Any, out: Any = None) -> Any:
         held = compare(a, b)
         return held, np.logical_not(held)
 
-    return both
+    def both_combined(a: Any, b: Any, c: Any, out: Any = None) -> Any:
+        held, other = both(a, b)
+        return COMBINE[boolean](held, c), COMBINE[boolean](other, c)
+
+    return both_combined if boolean else both
+
+
+def chosen(test: Callable[..., Any], true: int, kind: np.dtype[Any]) -> Callable[..., Any]:
+    """A result of raw bits: `true` where a test holds, else 0."""
+    bits = np.array(true, f"u{kind.itemsize}")
+    zero = np.zeros((), bits.dtype)
+
+    def evaluate(*sources: Any) -> Any:
+        return np.where(test(*sources), bits, zero).view(kind)
+
+    return evaluate
+
+
+def selected_by_sign(a: Any, b: Any, c: Any) -> Any:
+    """slct: a where c ≥ 0, else b; NaN chooses b."""
+    return np.where(c >= 0, a, b)

@@ -157,3 +157,16 @@ def has_property(name: str) -> Callable[..., Any]:
         return test(a)
 
     return evaluate
+
+
+def on_pairs(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation on f32 done on both halves of f32x2 (u64 bits), NaN canonical."""
+    half = np.uint64(32)
+
+    def evaluate(*sources: Any) -> Any:
+        low = operation(*[source.astype(np.uint32).view(np.float32) for source in sources])
+        high = operation(*[(source >> half).astype(np.uint32).view(np.float32) for source in sources])
+        bits = [canonical(np.asarray(part)).view(np.uint32) for part in (low, high)]
+        return np.left_shift(bits[1], half, dtype=np.uint64) | bits[0]
+
+    return evaluate

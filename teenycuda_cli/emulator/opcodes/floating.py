@@ -182,3 +182,33 @@ def copysign(m: Modifiers) -> Value:
 def testp(m: Modifiers) -> Value:
     """Whether a has a property."""
     return Value(floating.has_property(m["property"]))
+
+
+def _pair(m: Modifiers, name: str) -> Value:
+    operation = rounding.operation(name, "f32", m["rnd"])
+    evaluate = floating.on_pairs(floating.modified(operation, bool(m["ftz"]), False))
+    return Value(blocked(evaluate, "f32x2"))
+
+
+@op("add{.rnd}{.ftz}.f32x2 d, a, b", rnd=_RND, isa=_ISA + "add")
+def add_pair(m: Modifiers) -> Value:
+    """Two sums."""
+    return _pair(m, "add")
+
+
+@op("sub{.rnd}{.ftz}.f32x2 d, a, b", rnd=_RND, isa=_ISA + "sub")
+def sub_pair(m: Modifiers) -> Value:
+    """Two differences."""
+    return _pair(m, "sub")
+
+
+@op("mul{.rnd}{.ftz}.f32x2 d, a, b", rnd=_RND, isa=_ISA + "mul")
+def mul_pair(m: Modifiers) -> Value:
+    """Two products."""
+    return _pair(m, "mul")
+
+
+@op("fma.rnd{.ftz}.f32x2 d, a, b, c", rnd=_RND, isa=_ISA + "fma")
+def fma_pair(m: Modifiers) -> Value:
+    """a × b + c twice, each rounded once."""
+    return _pair(m, "fma")

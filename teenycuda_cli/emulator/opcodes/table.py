@@ -375,3 +375,11 @@ def spellings(form: Form) -> Iterator[str]:
     """Every full instruction name that a row stands for: `add.rn.ftz.f32`."""
     for modifiers in _compile(form).spell():
         yield ".".join((form.opcode, *modifiers))
+
+
+def operand_types(form: Form, name: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """For each operand of one spelling of a row, the names in it and their types."""
+    pattern = _compile(form)
+    bound = pattern.bind(tuple(name.split(".")[1:])) or {}
+    for place in pattern.places:
+        yield place.names, tuple(_type_of(part, form, bound) for part in place.names)

@@ -1,0 +1,89 @@
+"""Arithmetic on f16 and bf16 bits, one half at a time or two in a register, rounded once to nearest.
+
+f32 sums and products of two halves lose nothing that a second rounding could
+miss; a × b + c is kept exact or rounded to odd in f64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from teenycuda_cli.emulator.numerics.approximations import UNARY
+from teenycuda_cli.emulator.numerics.conversions import narrow, relu, widen
+from teenycuda_cli.emulator.numerics.floating import extreme, extreme_of_magnitudes, saturated
+from teenycuda_cli.emulator.numerics.fma import odd_sum
+from teenycuda_cli.emulator.numerics.half import joined, lower, upper
+
+ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "fma": odd_sum,
+    "neg": np.negative,
+    "abs": np.absolute,
+    "ex2": UNARY["ex2"],
+    "tanh": UNARY["tanh"],
+}
+
+
+def extremes(greatest: bool, keep_nan: bool, xorsign: bool) -> Callable[..., Any]:
+    """min or max of f32 values, of their magnitudes with `xorsign`."""
+    return extreme_of_magnitudes(greatest, keep_nan, True) if xorsign else extreme(greatest, keep_nan)
+
+
+def _flush(bits: Any, kind: str) -> Any:
+    """Raw half bits with subnormals made zero of their sign."""
+    exponent, sign = np.uint16(0x7C00 if kind == "f16" else 0x7F80), np.uint16(0x8000)
+    return np.where(bits & exponent == 0, bits & sign, bits)
+
+
+def on_halves(
+    function: Callable[..., Any], kind: str, *, ftz: bool = False, sat: bool = False, clamp: bool = False
+) -> Callable[..., Any]:
+    """A function of f32 values on raw half bits, with `.ftz`, `.sat` and (`clamp`) `.relu`."""
+
+    def evaluate(*sources: Any) -> Any:
+        if ftz:
+            sources = tuple([_flush(source, kind) for source in sources])
+        values = function(*[widen(np.asarray(source), kind) for source in sources])
+        if sat:
+            values = saturated(values)
+        if clamp:
+            values = relu(values)
+        result = narrow(values, kind, "rn")
+        return _flush(result, kind) if ftz else result
+
+    return evaluate
+
+
+def on_pairs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of raw half bits on both halves of 32 bits."""
+
+    def evaluate(*sources: Any) -> Any:
+        low = function(*[lower(source) for source in sources])
+        return joined(low, function(*[upper(source) for source in sources]))
+
+    return evaluate
+
+
+def compare(test: Callable[..., Any], kind: str, ftz: bool) -> Callable[..., Any]:
+    """A comparison of f32 values on raw half bits."""
+
+    def evaluate(a: Any, b: Any, out: Any = None) -> Any:
+        if ftz:
+            a, b = _flush(a, kind), _flush(b, kind)
+        return test(widen(np.asarray(a), kind), widen(np.asarray(b), kind))[()]
+
+    return evaluate
+
+
+def compare_pairs(test: Callable[..., Any]) -> Callable[..., Any]:
+    """A comparison of raw half bits on both halves of 32 bits: the lower's result, then the upper's."""
+
+    def evaluate(a: Any, b: Any, out: Any = None) -> Any:
+        return test(lower(a), lower(b)), test(upper(a), upper(b))
+
+    return evaluate
