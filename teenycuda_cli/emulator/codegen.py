@@ -146,11 +146,18 @@ class Emitter:
         if not written:
             return
         self.lines.append("if w is None:")
-        self.lines += [f"  R[{r.home}] = v{r.number}" for r in written]
+        self.lines += [f"  R[{r.home}] = {self._owned(r)}" for r in written]
         self.lines.append("else:")
         for register in written:
             dtype = self.bind(self.kept(register).dtype)
             self.lines.append(f"  S.merge({register.home}, v{register.number}, w, {dtype})")
+
+    def _owned(self, register: Register) -> str:
+        """The register's value; a copy where a predicate may have left an earlier one, which lies in the pool."""
+        last = self.block.ops[self._last_def[register]]
+        if last.predicate is not None and any(register in op.writes for op in self.block.ops if op is not last):
+            return f"S.keep({register.home}, v{register.number})"
+        return f"v{register.number}"
 
     # ----------------------------------------------------------- names, text
 
@@ -347,8 +354,8 @@ class Emitter:
             if register in op.reads:
                 if register in op.writes or op.instruction.opcode in {"mov", "selp", "cvt"}:
                     return False
-                if not value and op.instruction.opcode != "st":
-                    return False
+                if not value and (op.instruction.opcode != "st" or isinstance(op.operands[1], Group)):
+                    return False  # a store of one element copies what overlaps, one of several may not
             if not value and index < last and not getattr(op.operation.form.build, "keeps_memory", False):
                 return False
         return True

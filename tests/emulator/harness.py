@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +19,7 @@ HEAD = ".version 8.3\n.target sm_80\n.address_size 64\n"
 
 def entry(body: str, params: str = ".param .u64 out", name: str = "k", before: str = "") -> str:
     """A module of one kernel: registers by kind are declared, `%out` holds the address in `out`."""
-    load = "ld.param.u64 %out, [out];" if "out" in params.split() else ""
+    load = "ld.param.u64 %out, [out];" if re.search(r"\bout\b", params) else ""
     return (
         f"{HEAD}{before}\n.visible .entry {name}({params})\n{{\n"
         ".reg .pred %p<40>; .reg .b16 %h<40>; .reg .b32 %r<80>; .reg .b64 %d<80>; .reg .b64 %out;\n"
