@@ -11,7 +11,7 @@ from teenycuda_cli.errors import TeenycudaError
 from teenycuda_cli.ptx.inspection import KernelFacts, inspect_ptx
 from teenycuda_cli.ptx.metadata import Sidecar, read_metadata
 from teenycuda_cli.ptx.sidecar import find_sidecar
-from teenycuda_cli.ptx.syntax import Directives, Function, Module, Parameter
+from teenycuda_cli.ptx.signatures import Directives, Function, Module, Parameter
 
 if TYPE_CHECKING:
     from teenycuda_cli.binary import Cubin, Fatbin, FatbinEntry, Kernel

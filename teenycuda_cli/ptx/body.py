@@ -15,12 +15,13 @@ from teenycuda_cli.ptx.declarations import (
     VARIABLE_SPACES,
     attributes,
     parse_parameters,
-    parse_registers,
     parse_variables,
     plain_integer,
 )
-from teenycuda_cli.ptx.layout import SIZES, product
+from teenycuda_cli.ptx.directives import parse_strings
+from teenycuda_cli.ptx.layout import element_size
 from teenycuda_cli.ptx.operands import OperandReader
+from teenycuda_cli.ptx.registers import parse_registers
 from teenycuda_cli.ptx.source import Source
 from teenycuda_cli.ptx.syntax import (
     Address,
@@ -260,7 +261,7 @@ class BodyParser:
         if value == ".loc":
             return self._append_behind(parse_loc(cursor), cursor)
         if value == ".pragma":
-            return self._append_behind(parse_pragma(cursor), cursor)
+            return self._append_behind(_pragma(cursor), cursor)
         managed = value == ".attribute" and "managed" in attributes(cursor)
         if cursor.value in VARIABLE_SPACES:
             for variable in parse_variables(cursor, "none", managed):
@@ -365,11 +366,6 @@ class BodyParser:
         return False
 
 
-def element_size(variable: Variable) -> int:
-    """Bytes from one element of an array to the next."""
-    return SIZES[variable.type] * variable.vector * (product(variable.shape[1:]) or 1)
-
-
 def _number_in(name: str, prefix: str, count: int) -> bool:
     """Whether a name is one of those of `prefix<count>`."""
     suffix = name[len(prefix) :]
@@ -415,12 +411,10 @@ def _word(cursor: Cursor, word: str) -> None:
     cursor.advance()
 
 
-def parse_pragma(cursor: Cursor) -> Pragma:
+def _pragma(cursor: Cursor) -> Pragma:
     """`.pragma "…", "…";`, semicolon included."""
     at = cursor.at
     cursor.advance()
-    strings = [cursor.take("string", "a string")[1:-1]]
-    while cursor.accept(","):
-        strings.append(cursor.take("string", "a string")[1:-1])
+    strings = parse_strings(cursor)
     cursor.expect(";")
     return Pragma(tuple(strings), at)

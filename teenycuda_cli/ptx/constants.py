@@ -11,13 +11,13 @@ import math
 import struct
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from teenycuda_cli.ptx.syntax import Float, Integer
+from teenycuda_cli.ptx.literals import MASK, integer_value
+from teenycuda_cli.ptx.statements import Float, Integer
 from teenycuda_cli.ptx.tokens import Cursor
 
 WORD_SIZE = 64
-MASK = (1 << WORD_SIZE) - 1
 WARP_SIZE = 32
 
 _PRECEDENCE = {
@@ -25,33 +25,14 @@ _PRECEDENCE = {
     "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
 }  # fmt: skip
 _UNARY_LEVEL = 11
-_LONGEST_LITERAL = 80  # 0b and 64 digits, with some leading zeros; keeps int() from hostile lengths
 _SMALLEST_NORMAL = sys.float_info.min
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """A folded value: an int with its signedness, or a float (`number` is then a float)."""
 
     number: int | float
     unsigned: bool = False
-
-
-def integer_value(text: str) -> int:
-    """The value of an integer literal as written: decimal, 0x, 0b or octal, with or without U.
-
-    One too long for 64 bits gives some value above them.
-    """
-    if len(text) > _LONGEST_LITERAL:
-        return MASK + 2
-    digits = text.rstrip("U")
-    if digits[:2] in ("0x", "0X"):
-        return int(digits[2:], 16)
-    if digits[:2] in ("0b", "0B"):
-        return int(digits[2:], 2)
-    if digits[0] == "0" and len(digits) > 1:
-        return int(digits[1:], 8)
-    return int(digits)
 
 
 def starts_constant(cursor: Cursor) -> bool:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from teenycuda_cli.ptx.constants import integer_value
-from teenycuda_cli.ptx.initializers import parse_initializer
 from teenycuda_cli.ptx.layout import INSTRUCTION_TYPES, SIZES, product
-from teenycuda_cli.ptx.syntax import (
-    Initializer,
-    Pointer,
-    Register,
-    Registers,
-    Variable,
-)
+from teenycuda_cli.ptx.literals import integer_value
+from teenycuda_cli.ptx.signatures import Pointer, Variable
 from teenycuda_cli.ptx.tokens import Cursor
+
+if TYPE_CHECKING:
+    from teenycuda_cli.ptx.statements import Initializer
 
 SPACES = frozenset((".global", ".const", ".shared", ".local", ".param", ".reg", ".tex"))
 VARIABLE_SPACES = SPACES - {".reg"}
@@ -25,8 +22,7 @@ INITIALIZED_SPACES = ("global", "const")
 LARGEST_FAMILY = 1 << 16  # variables that one `name<N>` may declare
 
 
-@dataclass(frozen=True, slots=True)
-class _Declared:
+class _Declared(NamedTuple):
     """What stands in front of the names of a declaration."""
 
     space: str
@@ -78,7 +74,7 @@ def attributes(cursor: Cursor) -> tuple[str, ...]:
 
 def parse_variables(cursor: Cursor, linkage: str, managed: bool = False) -> tuple[Variable, ...]:
     """A variable declaration from its state space to the semicolon, included."""
-    declared = _declared(cursor, linkage, managed)
+    declared = parse_declared(cursor, linkage, managed)
     variables: list[Variable] = []
     while True:
         variables.extend(_declarator(cursor, declared))
@@ -88,7 +84,7 @@ def parse_variables(cursor: Cursor, linkage: str, managed: bool = False) -> tupl
     return tuple(variables)
 
 
-def _declared(cursor: Cursor, linkage: str, managed: bool, *, is_parameter: bool = False) -> _Declared:
+def parse_declared(cursor: Cursor, linkage: str, managed: bool, *, is_parameter: bool = False) -> _Declared:
     """`.space {.attribute(…)} {.align N} {.vN} .type`, and of a parameter `.align` or `.ptr` behind it."""
     space = cursor.value[1:]
     cursor.advance()
@@ -149,7 +145,7 @@ def _declarator(cursor: Cursor, declared: _Declared) -> list[Variable]:
     at = cursor.at
     name = cursor.name("a variable's name")
     if cursor.kind == "op" and cursor.value == "<":
-        count = _family(cursor)
+        count = parse_family(cursor)
         if count > LARGEST_FAMILY:
             raise cursor.error(f"`{name}<{count}>` declares too many variables", at=at)
         variable = _variable(declared, name, (), None, at)
@@ -157,6 +153,8 @@ def _declarator(cursor: Cursor, declared: _Declared) -> list[Variable]:
     shape = _shape(cursor)
     initializer: Initializer | None = None
     if cursor.kind == "op" and cursor.value == "=":
+        from teenycuda_cli.ptx.initializers import parse_initializer  # noqa: PLC0415  (few headers need it)
+
         if declared.linkage == "extern" or declared.space not in INITIALIZED_SPACES:
             what = "an .extern variable" if declared.linkage == "extern" else f"a .{declared.space} variable"
             raise cursor.error(f"`{name}` is {what}, which takes no initial value")
@@ -194,7 +192,7 @@ def _variable(
     )
 
 
-def _family(cursor: Cursor) -> int:
+def parse_family(cursor: Cursor) -> int:
     """N of `<N>`."""
     cursor.advance()
     at = cursor.at
@@ -222,21 +220,6 @@ def _shape(cursor: Cursor, most: int = 1 << 30) -> tuple[int | None, ...]:
     return tuple(shape)
 
 
-def parse_registers(cursor: Cursor) -> Registers:
-    """A `.reg` statement, semicolon included."""
-    declared = _declared(cursor, "none", False)
-    registers: list[Register] = []
-    while not (cursor.value == ";" and not registers):
-        at = cursor.at
-        name = cursor.name("a register's name")
-        count = _family(cursor) if cursor.kind == "op" and cursor.value == "<" else None
-        registers.append(Register(name, declared.type, declared.vector, count, at))
-        if not cursor.accept(","):
-            break
-    cursor.expect(";")
-    return Registers(tuple(registers))
-
-
 def parse_parameters(
     cursor: Cursor, *, of_entry: bool = False, prototype: bool = False
 ) -> tuple[Variable, ...]:
@@ -261,7 +244,7 @@ def _parameter(cursor: Cursor, of_entry: bool, prototype: bool) -> Variable:
     if cursor.value not in (".param", ".reg") or (of_entry and cursor.value == ".reg"):
         raise cursor.unexpected("`.param`" if of_entry else "`.param` or `.reg`")
     type_at = cursor.end
-    declared = _declared(cursor, "none", False, is_parameter=True)
+    declared = parse_declared(cursor, "none", False, is_parameter=True)
     at = cursor.at
     unnamed = prototype and cursor.kind == "op" and cursor.accept("_")
     name = "_" if unnamed else cursor.name("the parameter's name")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from teenycuda_cli.ptx.declarations import plain_integer
-from teenycuda_cli.ptx.syntax import Directives
+from teenycuda_cli.ptx.signatures import Directives
 from teenycuda_cli.ptx.tokens import Cursor
 
 _TRIPLES = (".reqntid", ".maxntid", ".reqnctapercluster")
@@ -16,13 +14,17 @@ _OF_FUNCTIONS = (".noreturn", ".abi_preserve", ".abi_preserve_control")
 _OF_ENTRIES = (*_TRIPLES, *_NUMBERS, ".explicitcluster", ".blocksareclusters", ".pragma")
 
 
-@dataclass(slots=True)
 class _Collected:
-    triples: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)
-    flags: set[str] = field(default_factory=set)
-    pragmas: list[str] = field(default_factory=list)
-    other: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    """Directives as they come."""
+
+    __slots__ = ("flags", "numbers", "other", "pragmas", "triples")
+
+    def __init__(self) -> None:
+        self.triples: dict[str, tuple[int, ...]] = {}
+        self.numbers: dict[str, int] = {}
+        self.flags: set[str] = set()
+        self.pragmas: list[str] = []
+        self.other: list[tuple[str, tuple[str, ...]]] = []
 
 
 def parse_directives(cursor: Cursor, *, of_entry: bool) -> Directives:
@@ -61,7 +63,7 @@ def _directive(cursor: Cursor, found: _Collected, of_entry: bool) -> None:
     elif name in _FLAGS:
         found.flags.add(name)
     elif name == ".pragma":
-        found.pragmas += _strings(cursor)
+        found.pragmas += parse_strings(cursor)
         cursor.expect(";")
     else:
         found.other.append((name[1:], _anything(cursor)))
@@ -79,7 +81,8 @@ def _numbers(cursor: Cursor, name: str, most: int) -> tuple[int, ...]:
             return tuple(numbers)
 
 
-def _strings(cursor: Cursor) -> list[str]:
+def parse_strings(cursor: Cursor) -> list[str]:
+    """Strings with commas between, without their quotes."""
     strings = [cursor.take("string", "a string")[1:-1]]
     while cursor.accept(","):
         strings.append(cursor.take("string", "a string")[1:-1])

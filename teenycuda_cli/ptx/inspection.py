@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from teenycuda_cli.ptx.declarations import parse_variables
 from teenycuda_cli.ptx.metadata import Metadata, Sidecar, read_metadata
 from teenycuda_cli.ptx.parser import parse
+from teenycuda_cli.ptx.signatures import Function, Module, Variable
 from teenycuda_cli.ptx.source import Source
-from teenycuda_cli.ptx.syntax import Function, Module, Variable
 from teenycuda_cli.ptx.tokens import BLANK, Cursor
 from teenycuda_cli.ptx.triton import parameter_roles
 

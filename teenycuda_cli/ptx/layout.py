@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from teenycuda_cli.ptx.syntax import Parameter, Variable
+from teenycuda_cli.ptx.signatures import Parameter, Variable
 
 SIZES = {
     "b8": 1, "u8": 1, "s8": 1,
@@ -56,3 +56,8 @@ def launch_layout(variables: Iterable[Variable]) -> tuple[Parameter, ...]:
             )
         )
     return tuple(parameters)
+
+
+def element_size(variable: Variable) -> int:
+    """Bytes from one element of an array to the next."""
+    return SIZES[variable.type] * variable.vector * (product(variable.shape[1:]) or 1)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from teenycuda_cli.ptx.syntax import Function, Module
+from teenycuda_cli.ptx.signatures import Function, Module
 
 WARP_SIZE = 32
 DEFAULT_NAME = "entry_point"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from teenycuda_cli.ptx.body import BodyParser, element_size, parse_pragma
 from teenycuda_cli.ptx.declarations import (
     LINKAGES,
     VARIABLE_SPACES,
@@ -16,13 +17,15 @@ from teenycuda_cli.ptx.declarations import (
     parse_variables,
     plain_integer,
 )
-from teenycuda_cli.ptx.directives import parse_directives
-from teenycuda_cli.ptx.layout import launch_layout
-from teenycuda_cli.ptx.sections import check_section
+from teenycuda_cli.ptx.directives import parse_directives, parse_strings
+from teenycuda_cli.ptx.layout import element_size, launch_layout
+from teenycuda_cli.ptx.signatures import Directives, Fault, FileEntry, Function, Module, Section, Variable
 from teenycuda_cli.ptx.source import Source
-from teenycuda_cli.ptx.syntax import Directives, Fault, FileEntry, Function, Module, Section, Variable
 from teenycuda_cli.ptx.targets import FIRST_WITH_CLUSTERS, architecture_number, introduced
 from teenycuda_cli.ptx.tokens import Cursor, closing_brace
+
+if TYPE_CHECKING:
+    from teenycuda_cli.ptx.body import BodyParser
 
 _BOM = b"\xef\xbb\xbf"
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
@@ -50,6 +53,8 @@ def parse_body(source: Source, module: Module, function: Function) -> Function:
     """The same function with its body, for a module that was parsed without; a declaration stays one."""
     if function.body_span is None or function.body is not None:
         return function
+    from teenycuda_cli.ptx.body import BodyParser  # noqa: PLC0415  (takes its time to import)
+
     elements = {v.name: element_size(v) for v in module.variables if v.shape}
     statements, _ = BodyParser(source, elements).parse(
         function.body_span[0], function.returns + function.params
@@ -78,9 +83,15 @@ class _ModuleParser:
         self.loc_count = 0
         self.spans: list[tuple[int, int]] = []  # of bodies and sections
         self.elements: dict[str, int] = {}
-        self.body_parser = BodyParser(source, self.elements)
         self.version = (0, 0)
         self.has_clusters = True
+
+    @cached_property
+    def body_parser(self) -> BodyParser:
+        """What reads bodies; headers do without it."""
+        from teenycuda_cli.ptx.body import BodyParser  # noqa: PLC0415  (takes its time to import)
+
+        return BodyParser(self.source, self.elements)
 
     def run(self) -> Module:
         """Read the header, then one module-level statement after the other."""
@@ -211,7 +222,9 @@ class _ModuleParser:
         elif value == ".alias":
             self._alias()
         elif value == ".pragma":
-            self.pragmas += parse_pragma(cursor).strings
+            cursor.advance()
+            self.pragmas += parse_strings(cursor)
+            cursor.expect(";")
         elif value == ".version":
             raise cursor.error("a second module begins here", hint="a file holds one module; split it")
         else:
@@ -381,6 +394,8 @@ class _ModuleParser:
             raise cursor.unexpected("`{`")
         end = closing_brace(self.source, cursor.at) + 1
         if self.bodies is True:
+            from teenycuda_cli.ptx.sections import check_section  # noqa: PLC0415  (not for headers)
+
             check_section(cursor, end - 1, self.version)
         cursor.jump(end)
         self.spans.append((at, end))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from teenycuda_cli.ptx.body import BodyParser, element_size
+from teenycuda_cli.ptx.body import BodyParser
+from teenycuda_cli.ptx.layout import element_size
 from teenycuda_cli.ptx.source import Source
 from teenycuda_cli.ptx.syntax import (
     Arguments,

@@ -14,8 +14,8 @@ so a parameter is called hidden only on evidence:
 from __future__ import annotations
 
 from teenycuda_cli.ptx.metadata import Metadata
+from teenycuda_cli.ptx.signatures import Function, Module, Parameter
 from teenycuda_cli.ptx.source import Source
-from teenycuda_cli.ptx.syntax import Function, Module, Parameter
 
 USER = "user"
 GLOBAL_SCRATCH = "global_scratch"
