@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from teenycuda_cli.driver.assembler import Assembly
 from teenycuda_cli.driver.hints import Subject, hint_for
@@ -94,19 +94,25 @@ def remarks(log: str) -> Iterator[Remark]:
 def diagnose(assembly: Assembly, source: Source, line_map: LineMap | None = None) -> tuple[Diagnostic, ...]:
     """Errors and warnings of an assembly, with places in the user's file, which `source` holds."""
     subject = _subject(assembly, source)
-    found: list[Diagnostic] = []
-    if assembly.failure:
-        found.append(Diagnostic("error", assembly.failure, None, None, None, hint=assembly.failure_hint))
     crashed = assembly.failure is not None and assembly.version is None
-    said = [*remarks(assembly.error_log), *remarks(assembly.info_log)] if not crashed else []
+    said = [] if crashed else [*remarks(assembly.error_log), *remarks(assembly.info_log)]
     wanted = [each for each in said if each.severity != "info" and each.message != _SUMMARY]
     spoken = [each for each in wanted if each.severity != "status"]
-    if not spoken and not found:
+    if not spoken and assembly.failure is None:
         spoken = wanted
-    found += [_diagnostic(each, source, line_map, subject) for each in spoken]
+    found = [_diagnostic(each, source, line_map, subject) for each in spoken]
+    if assembly.failure is not None:
+        found = _with_failure(found, assembly.failure, assembly.failure_hint)
     if not found and not assembly.ok:
         found.append(Diagnostic("error", "the assembler failed and did not say why", None, None, None))
     return tuple(found)
+
+
+def _with_failure(found: list[Diagnostic], failure: str, hint: str | None) -> list[Diagnostic]:
+    """The reason before the assembler's words; where these are one message, in its stead and at its place."""
+    if len(found) == 1 and found[0].severity == "error":
+        return [replace(found[0], message=failure, hint=hint)]
+    return [Diagnostic("error", failure, None, None, None, hint=hint), *found]
 
 
 def _remark(line: str) -> Remark | None:

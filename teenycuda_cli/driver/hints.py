@@ -93,7 +93,7 @@ def _undefined(match: re.Match[str], _: Subject) -> str:
 
 def _shared(_: re.Match[str], __: Subject) -> str:
     return (
-        "static shared memory ends at 49152 bytes on every architecture; "
+        "the assembler takes 49152 bytes of static shared memory on every architecture; "
         "more must be dynamic: .extern .shared, and --shared at the launch"
     )
 

@@ -208,14 +208,15 @@ def _ptx_kernels(
 
 
 def _kernel(usage: EntryUsage, arch: str, threads: int | None = None, dynamic: int = 0) -> LoadedKernel:
+    """An entry with its occupancy, at its largest block where nothing tells the block's size."""
     number = sm_number(arch)
+    if number is not None and usage.max_threads is None and usage.registers is not None:
+        usage = replace(usage, max_threads=largest_block(number, usage.registers))
     threads = threads or usage.max_threads
     occupancy = None
     if number is not None and threads and usage.registers is not None:
         shared = (usage.shared_bytes or 0) + dynamic
         occupancy = theoretical_occupancy(number, usage.registers, threads, shared)
-    if number is not None and usage.max_threads is None and usage.registers is not None:
-        usage = replace(usage, max_threads=largest_block(number, usage.registers))
     return LoadedKernel(usage, occupancy)
 
 

@@ -112,6 +112,8 @@ def headline(result: LoadResult) -> str:
     if result.assembler is None:
         return f"{result.image.name}: {result.image.kind}, machine code for {result.arch}"
     by = _ASSEMBLERS.get(result.assembler, result.assembler)
+    if result.device and result.image.kind != "ptx":
+        return f"{result.image.name}: {result.image.kind}, loaded on {result.device} ({result.arch})"
     version = f" {result.assembler_version}" if result.assembler_version else ""
     time = f" in {result.ms:.0f} ms" if result.ms is not None else ""
     cached = " (from the driver's cache: no log)" if result.cached else ""

@@ -134,11 +134,13 @@ def test_occupancy_counts_dynamic_shared_memory(load_json: LoadJson) -> None:
     assert kernel["occupancy"]["blocks_per_sm"] <= 233472 // metadata["shared"]
 
 
-def test_occupancy_is_null_where_threads_are_unknown(load_json: LoadJson) -> None:
-    """Without a block size there is no occupancy."""
+def test_occupancy_where_threads_are_unknown(load_json: LoadJson) -> None:
+    """Where nothing tells the block's size, occupancy is that of the largest block the entry allows."""
     _, document = load_json(KERNELS, "--arch", "sm_90", "--entry", "saxpy")
     (kernel,) = document["kernels"]
-    assert kernel["occupancy"] is None
+    assert kernel["max_threads"] == 1024
+    occupancy = kernel["occupancy"]
+    assert (occupancy["threads"], occupancy["blocks_per_sm"], occupancy["percent"]) == (1024, 2, 100)
 
 
 def test_one_entry(load: Load, load_json: LoadJson) -> None:

@@ -81,6 +81,14 @@ def test_a_status_alone_is_told() -> None:
     assert [each.message for each in _diagnose("ERROR 9: complete\n")] == ["complete"]
 
 
+def test_a_known_reason_takes_the_place_of_one_message() -> None:
+    """A reason that is known without the log has the place that the log tells, and its own hint."""
+    log = "ptxas fatal   : SM version specified by .target is higher than default SM version assumed"
+    assembly = replace(REFUSED, error_log=log, failure="the PTX is for another GPU", failure_hint="buy one")
+    (found,) = diagnose(assembly, Source(TEXT.encode(), "k"))
+    assert (found.message, found.line, found.hint) == ("the PTX is for another GPU", 2, "buy one")
+
+
 def test_warnings_come_from_either_log() -> None:
     """Warnings stand in the info log, and stay warnings."""
     (warning,) = _diagnose("", "ptxas warning : Too big maxrregcount value specified 999, will be ignored\n")
