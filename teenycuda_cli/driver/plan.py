@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.driver.arguments import Alias, Argument, Bytes, Scalar, parse_arguments
+from teenycuda_cli.driver.arguments import Alias, Argument, Buffer, Bytes, Scalar, parse_arguments
 from teenycuda_cli.driver.buffers import HostBuffer, make_buffers
 from teenycuda_cli.driver.device import BenchOptions
 from teenycuda_cli.driver.dtypes import Array, decode, storage_dtype
@@ -29,6 +30,7 @@ from teenycuda_cli.driver.saving import Save, check_save, parse_save
 from teenycuda_cli.driver.scratch import scratch_bytes
 from teenycuda_cli.driver.tolerance import Tolerance, ToleranceOption, parse_tolerance, tolerance_for
 from teenycuda_cli.errors import UsageError
+from teenycuda_cli.ptx.sidecar import sidecar_path
 
 Notice = Callable[[str], None]
 
@@ -153,10 +155,6 @@ def make_plan(request: LaunchRequest, notice: Notice, deadline: float | None) ->
     buffers = {buffer.name: buffer for buffer in make_buffers(options.arguments, request.seed)}
     bindings = bind(kernel, options.arguments, buffers)
     views = _views(options.arguments, buffers)
-    saves = tuple((save, _view(views, save.name, "--save")) for save in options.saves)
-    inputs = _inputs(request, options.arguments)
-    for save, view in saves:
-        check_save(save, view.buffer.element, view.of(view.buffer.before).shape, inputs)
     return Plan(
         image=image,
         ptx=program.ptx,
@@ -166,7 +164,7 @@ def make_plan(request: LaunchRequest, notice: Notice, deadline: float | None) ->
         buffers=buffers,
         bindings=bindings,
         checks=_checks(request, options, bindings, views, deadline),
-        saves=saves,
+        saves=_saves(request, options, views),
         shows=tuple(_view(views, name, "--show") for name in request.show),
         global_scratch_bytes=scratch_bytes(kernel.global_scratch_size, geometry.blocks, "global"),
         profile_scratch_bytes=scratch_bytes(kernel.profile_scratch_size, geometry.blocks, "profile"),
@@ -247,16 +245,27 @@ def _scalar(value: Scalar, packed: bytes) -> int | float:
     return float(decode(element, np.frombuffer(packed, storage_dtype(element)))[0])
 
 
+def _saves(
+    request: LaunchRequest, options: _Options, views: Mapping[str, View]
+) -> tuple[tuple[Save, View], ...]:
+    """Each `--save` with what it saves, checked as far as it can be before the launch."""
+    inputs = _inputs(request, options.arguments)
+    saves = []
+    paths: set[str] = set()
+    for save in options.saves:
+        view = _view(views, save.name, "--save")
+        check_save(save, view.buffer.element, view.of(view.buffer.before).shape, inputs)
+        path = os.path.realpath(save.path)
+        if path in paths:
+            raise UsageError(f"--save {save.name}={save.path}: another --save writes the same file")
+        paths.add(path)
+        saves.append((save, view))
+    return tuple(saves)
+
+
 def _inputs(request: LaunchRequest, arguments: Sequence[Argument]) -> frozenset[str]:
     """The files that are read, which nothing may be saved over."""
-    files = {request.path} if request.path != "-" else set()
-    for argument in arguments:
-        file = (
-            getattr(argument.value, "file", None)
-            if not isinstance(argument.value, Bytes)
-            else argument.value.file
-        )
-        if file is not None:
-            files.add(file)
+    files = {request.path, request.meta or sidecar_path(request.path)}
+    files |= {each.value.file for each in arguments if isinstance(each.value, (Buffer, Bytes))}
     files |= {what[1:] for text in request.expect if (what := text.partition("=")[2]).startswith("@")}
-    return frozenset(files)
+    return frozenset(file for file in files if file is not None and file != "-")

@@ -370,6 +370,8 @@ USAGE = [
     (("--save", "q=q.npy"), "no buffer is called 'q'"),
     (("--save", "y=y.png"), "no two-dimensional picture"),
     (("--save", "y=scale.ptx"), "would overwrite an input"),
+    (("--save", "y=scale.json"), "would overwrite an input"),
+    (("--save", "y=a.bin", "--save", "x=./a.bin"), "writes the same file"),
     (("--entry", "scole"), "did you mean scale?"),
     (("--device", "gpu"), "no device 'gpu'"),
     (("--timeout", "0"), "above 0"),
@@ -384,6 +386,7 @@ USAGE = [
 def test_usage_errors(launch: Launch, words: tuple[str, ...], says: str) -> None:
     """A command line that does not fit ends with 2, says why, and changes no file."""
     launch("scale")
+    Path("scale.json").write_text('{"num_warps": 2}')
     before = contents()
     done = launch("scale", *SCALED, *words)
     assert done.code == 2, done.out + done.err
