@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from teenycuda_cli.driver.image import Image, image_of, read_image
 from teenycuda_cli.errors import TeenycudaError
@@ -20,8 +19,7 @@ DEBUG_SECTION = ".debug"
 DWARF_LINES = "@@DWARF"
 
 
-@dataclass(frozen=True, slots=True)
-class DebugFacts:
+class DebugFacts(NamedTuple):
     """The debug information of a file: `debug` in .target, sections, numbers of `.file` and `.loc`."""
 
     target: bool
@@ -30,8 +28,7 @@ class DebugFacts:
     locs: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionFacts:
+class FunctionFacts(NamedTuple):
     """A function that is no kernel; line and linkage None where the file does not say."""
 
     name: str
@@ -40,8 +37,7 @@ class FunctionFacts:
     defined: bool
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalFacts:
+class GlobalFacts(NamedTuple):
     """A variable of a module; size in bytes, None where it is open."""
 
     name: str
@@ -51,8 +47,7 @@ class GlobalFacts:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class ImageFacts:
+class ImageFacts(NamedTuple):
     """One image of a fatbin; sizes in bytes, in the file and unpacked."""
 
     kind: str
@@ -63,8 +58,7 @@ class ImageFacts:
     kernels: tuple[str, ...] | None  # None where the image cannot be read
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileFacts(NamedTuple):
     """What a file holds, or the error that kept it from being read. None is unknown."""
 
     path: str
@@ -79,7 +73,7 @@ class FileFacts:
     images: tuple[ImageFacts, ...] | None = None
     entries: tuple[str, ...] = ()  # all kernels' names, also those not asked for
     warnings: tuple[str, ...] = ()
-    error: TeenycudaError | None = field(default=None, compare=False)
+    error: TeenycudaError | None = None
 
 
 def inspect_file(path: str, *, entry: str | None = None, sidecar: Sidecar | None = None) -> FileFacts:
@@ -94,7 +88,7 @@ def inspect_file(path: str, *, entry: str | None = None, sidecar: Sidecar | None
         facts = inspect_image(image, entry=entry, sidecars=[found] if found else [])
     except TeenycudaError as error:
         return FileFacts(path, error=error)
-    return replace(facts, path=path, warnings=warnings + facts.warnings)
+    return facts._replace(path=path, warnings=warnings + facts.warnings)
 
 
 def inspect_image(image: Image, *, entry: str | None = None, sidecars: Sequence[Sidecar] = ()) -> FileFacts:
@@ -204,8 +198,7 @@ def _of_fatbin(fatbin: Fatbin, entry: str | None, sidecars: Sequence[Sidecar]) -
     read = [(image, _inside(image, fatbin.name, entry, sidecars)) for image in fatbin.entries]
     best = next((facts for _, facts in read if facts and facts.kind == "ptx"), None)
     best = best or next((facts for _, facts in read if facts), None) or FileFacts(fatbin.name)
-    return replace(
-        best,
+    return best._replace(
         path=fatbin.name,
         kind="fatbin",
         target=tuple(dict.fromkeys(image.arch for image, _ in read)),

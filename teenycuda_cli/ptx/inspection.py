@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from teenycuda_cli.ptx.declarations import parse_variables
-from teenycuda_cli.ptx.metadata import Metadata, Sidecar, read_metadata
+from teenycuda_cli.ptx.metadata import Metadata, MetadataReader, Sidecar
 from teenycuda_cli.ptx.parser import parse
 from teenycuda_cli.ptx.signatures import Function, Module, Variable
 from teenycuda_cli.ptx.source import Source
 from teenycuda_cli.ptx.tokens import BLANK, Cursor
-from teenycuda_cli.ptx.triton import parameter_roles
+from teenycuda_cli.ptx.triton import RoleFinder
 
 _SHARED_APART = re.compile(r"\.shared(?<![A-Za-z0-9_$.]\.shared)(?![A-Za-z0-9_$:])")
 _SHARED_DECLARATION = re.compile(
@@ -20,8 +20,7 @@ _SHARED_DECLARATION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFacts:
+class KernelFacts(NamedTuple):
     """A kernel's signature and what its launch needs; sizes in bytes.
 
     `static_shared` is what the kernel and the functions it mentions declare or
@@ -36,8 +35,7 @@ class KernelFacts:
     extern_shared: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class PtxFacts:
+class PtxFacts(NamedTuple):
     """A PTX file: its module without bodies, its kernels, and what is odd about it."""
 
     source: Source
@@ -49,13 +47,16 @@ class PtxFacts:
 def inspect_ptx(source: Source, sidecars: Sequence[Sidecar] = (), entry: str | None = None) -> PtxFacts:
     """Everything `inspect` tells, of all entries or of the one named; raises PtxSyntaxError."""
     module = parse(source, bodies=False)
+    entries = module.entries
     shared = SharedMemory(source, module)
+    reader = MetadataReader(module, sidecars)
+    triton = RoleFinder(source, module)
     warnings = list(_module_warnings(source, module))
     kernels = []
-    for function in module.entries:
+    for function in entries:
         if entry is not None and function.name != entry:
             continue
-        metadata = read_metadata(module, function, sidecars)
+        metadata = reader.read(function)
         warnings += metadata.warnings
         used = shared.used(function)
         kernels.append(
@@ -63,12 +64,12 @@ def inspect_ptx(source: Source, sidecars: Sequence[Sidecar] = (), entry: str | N
                 function=function,
                 line=source.position(function.offset)[0],
                 metadata=metadata,
-                roles=parameter_roles(source, module, function, metadata),
+                roles=triton.roles(function, metadata),
                 static_shared=static_size(used),
                 extern_shared=any(variable.linkage == "extern" for variable in used),
             )
         )
-    if not module.entries:
+    if not entries:
         warnings.append("the file defines no kernel")
     return PtxFacts(source, module, tuple(kernels), tuple(warnings))
 

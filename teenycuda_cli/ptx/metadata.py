@@ -9,8 +9,8 @@ JSON file that Triton leaves beside its PTX (`sidecar`), older comments
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from teenycuda_cli.ptx.signatures import Function, Module
 
@@ -38,8 +38,7 @@ _LEGACY_LINE = re.compile(r"(TRITON_[A-Z_]+):\s*(.*?)\s*\Z")
 _META_LINE = re.compile(r"meta:\s*([^=\s]+)\s*=\s*(.*?)\s*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """A value and where it came from."""
 
     value: int | str
@@ -52,8 +51,10 @@ class Setting:
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Sidecar:
+_DEFAULT_SETTINGS = {key: Setting(value, "default") for key, value in DEFAULTS.items()}
+
+
+class Sidecar(NamedTuple):
     """A JSON file with metadata; `named` if the user gave it, else it was found beside the PTX."""
 
     path: str
@@ -61,8 +62,7 @@ class Sidecar:
     named: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(NamedTuple):
     """A kernel's metadata; sizes in bytes. `given` are the keys that the file or a sidecar states."""
 
     name: Setting
@@ -89,7 +89,7 @@ class Metadata:
 
 def read_metadata(module: Module, entry: Function | None, sidecars: Iterable[Sidecar] = ()) -> Metadata:
     """The metadata of an entry; of None (a file with no entry), the defaults and what the file says."""
-    return _Reading(module, entry, tuple(sidecars)).run()
+    return MetadataReader(module, sidecars).read(entry)
 
 
 def default_metadata(name: str, threads_per_block: int | None = None) -> Metadata:
@@ -99,7 +99,7 @@ def default_metadata(name: str, threads_per_block: int | None = None) -> Metadat
 
 def _metadata(settings: Mapping[str, Setting], threads_per_block: int | None) -> Metadata:
     def number(key: str) -> Setting:
-        return settings.get(key) or Setting(DEFAULTS[key], "default")
+        return settings.get(key) or _DEFAULT_SETTINGS[key]
 
     return Metadata(
         name=settings.get("name") or Setting(DEFAULT_NAME, "default"),
@@ -129,30 +129,53 @@ def blocks(module: Module) -> tuple[dict[str, str], ...]:
     return tuple(found)
 
 
+class MetadataReader:
+    """Reads the metadata of one entry after the other of a module."""
+
+    def __init__(self, module: Module, sidecars: Iterable[Sidecar] = ()) -> None:
+        """Look once at what concerns the whole file."""
+        self.sidecars = tuple(sidecars)
+        self.entries = [entry.name for entry in module.entries]
+        self.names = frozenset(self.entries)
+        self.blocks: dict[str | None, dict[str, str]] = {}
+        for index, block in enumerate(blocks(module)):
+            name = block.get("name")
+            if name is not None or index == 0:
+                self.blocks.setdefault(name, block)
+        self.strangers = [name for name in self.blocks if name is not None and name not in self.names]
+        self.legacy = [match.groups() for _, text in module.comments if (match := _LEGACY_LINE.match(text))]
+
+    def read(self, entry: Function | None) -> Metadata:
+        """The metadata of an entry, or of a file with none."""
+        return _Reading(self, entry).run()
+
+
 class _Reading:
     """One entry's metadata in the making."""
 
-    def __init__(self, module: Module, entry: Function | None, sidecars: tuple[Sidecar, ...]) -> None:
-        self.module = module
+    def __init__(self, reader: MetadataReader, entry: Function | None) -> None:
+        self.reader = reader
         self.entry = entry
-        self.sidecars = sidecars
         self.warnings: list[str] = []
         self.settings: dict[str, Setting] = {}
         self.extras: dict[str, object] = {}
 
     def run(self) -> Metadata:
-        for sidecar in self.sidecars:
+        """Take each source in its turn; what is set stays."""
+        for sidecar in self.reader.sidecars:
             if sidecar.named:
                 self._take_sidecar(sidecar)
         self._take_block()
-        for sidecar in self.sidecars:
+        for sidecar in self.reader.sidecars:
             if not sidecar.named:
                 self._take_sidecar(sidecar)
         given = frozenset(self.settings)
         self._take_legacy()
         self._take_entry()
-        return replace(
-            _metadata(self.settings, self._threads()),
+        metadata = _metadata(self.settings, self._threads())
+        if not (given or self.extras or self.warnings):
+            return metadata
+        return metadata._replace(
             cluster_dims=self._cluster(),
             launch_pdl=self.extras.get("launch_pdl") is True,
             launch_cooperative_grid=self.extras.get("launch_cooperative_grid") is True,
@@ -171,28 +194,38 @@ class _Reading:
             self.extras.setdefault(key, sidecar.values.get(key))
 
     def _take_block(self) -> None:
-        for index, block in enumerate(blocks(self.module)):
-            name = block.get("name")
-            if name is None:
-                ours = index == 0 and self.entry in self.module.entries[:1]
-            else:
-                ours = self._is_ours(name, "the `// meta:` block is")
-            if ours or self.entry is None:
-                for key in KEYS:
-                    if key in block:
-                        self._set(key, block[key], "meta", "`// meta:`")
+        """The block that names the entry; one without a name is the first entry's."""
+        for block in self._own_blocks():
+            for key in KEYS:
+                if key in block:
+                    self._set(key, block[key], "meta", "`// meta:`")
+
+    def _own_blocks(self) -> Iterator[dict[str, str]]:
+        found = self.reader.blocks
+        if not found:
+            return
+        if self.entry is None:
+            yield from found.values()
+            return
+        if self.entry.name in found:
+            yield found[self.entry.name]
+        for name in self.reader.strangers:
+            if self._is_ours(name, "the `// meta:` block is"):
+                yield found[name]
+        if None in found and self.entry.name in self.reader.entries[:1]:
+            yield found[None]
 
     def _is_ours(self, name: str, whose: str) -> bool:
         """Whether metadata with a name is this entry's; in a file of one entry it is, whatever its name."""
         if self.entry is None or name == self.entry.name:
             return True
-        entries = [entry.name for entry in self.module.entries]
-        if name in entries:
+        entries = self.reader.entries
+        if name in self.reader.names:
             return False
         if len(entries) == 1:
             self.warnings.append(f"{whose} for `{name}`, while the file's only entry is `{self.entry.name}`")
             return True
-        if self.entry is self.module.entries[0]:
+        if self.entry.name == entries[0]:
             self.warnings.append(f"{whose} for `{name}`, which the file does not hold; ignored")
         return False
 
@@ -213,19 +246,16 @@ class _Reading:
 
     def _take_legacy(self) -> None:
         """The older comments count where a key still has its default."""
-        for _, text in self.module.comments:
-            match = _LEGACY_LINE.match(text)
-            key = _LEGACY.get(match[1]) if match else None
-            if match is None or key is None:
+        for word, value in self.reader.legacy:
+            key = _LEGACY.get(word)
+            if key is None:
                 continue
             current = self.settings.get(key)
             if current is not None and current.value != DEFAULTS[key]:
                 continue
-            number = _number(match[2], 0)
+            number = _number(value, 0)
             if number is None:
-                self.warnings.append(
-                    f"`{match[1]}` is `{match[2]}`, no number; taking the default {DEFAULTS[key]}"
-                )
+                self.warnings.append(f"`{word}` is `{value}`, no number; taking the default {DEFAULTS[key]}")
                 continue
             self.settings[key] = Setting(max(number, 1) if key in _AT_LEAST_ONE else number, "legacy")
 

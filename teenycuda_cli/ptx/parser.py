@@ -32,6 +32,7 @@ _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _METADATA_MARKS = ("meta:", "TRITON_")
 _METADATA = re.compile(r'//[ \t]*+((?:meta:|TRITON_)[^\n]*+)|//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+"')
 _LOC = re.compile(r'//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+"|(\.loc)(?![A-Za-z0-9_$:])')
+_LOC_ALONE = re.compile(r"\.loc(?![A-Za-z0-9_$:])")
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)\Z")
 
 
@@ -363,8 +364,17 @@ class _ModuleParser:
         return replace(function, linkage=earlier.linkage) if earlier else function
 
     def _count_locs(self, begin: int, end: int) -> None:
-        if self.source.text.find(".loc", begin, end) >= 0:
-            self.loc_count += sum(map(bool, _LOC.findall(self.source.text, begin, end)))
+        """Count `.loc`s between two offsets, those in comments and strings aside."""
+        text = self.source.text
+        at = text.find(".loc", begin, end)
+        if at < 0:
+            return
+        if text.find("/*", begin, end) >= 0 or text.find('"', begin, end) >= 0:
+            self.loc_count += sum(map(bool, _LOC.findall(text, begin, end)))
+            return
+        for match in _LOC_ALONE.finditer(text, at, end):
+            line = text.rfind("\n", begin, match.start()) + 1
+            self.loc_count += text.find("//", line, match.start()) < 0
 
     # ------------------------------------------------------------ debug information and the rest
 

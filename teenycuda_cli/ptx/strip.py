@@ -14,12 +14,14 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
+from typing import NamedTuple
 
 from teenycuda_cli.ptx.source import Source
 
+_BLANKS = b" \t"
+_NEWLINE = 10
 BOM = b"\xef\xbb\xbf"
 _WORD = rb"(?:[A-Za-z][A-Za-z0-9_$]*+|[_$%][A-Za-z0-9_$]++)"
 _INTEGER = rb"[0-9][0-9A-Za-z]*+"
@@ -38,6 +40,10 @@ _INLINED = (
     + _B + b"," + _B + b"inlined_at" + _PLACE
 )  # fmt: skip
 _LOC = re.compile(rb"\.loc" + _PLACE + rb"(?P<inlined>" + _INLINED + rb")?+")
+_LOC_LINE = re.compile(
+    rb"\.loc[ \t]++[0-9]++[ \t]++[0-9]++[ \t]++[0-9]++[ \t\r]*+"
+    rb"(?://(?![ \t]*+(?:meta:|TRITON_))[^\n]*+)?+\n(?![ \t\r\n]*+[,/\#])"
+)
 _FILE = re.compile(
     rb"\.file" + _B + _INTEGER + _B + rb'"(?P<name>[^"]*+)"(?:' + _B + b"," + _B + _INTEGER + rb"){0,2}+"
 )
@@ -56,8 +62,7 @@ _NOT_ASCII = re.compile(rb'(//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+")|[\x80-\xff]')
 _HIGH = re.compile(rb"[\x80-\xff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(NamedTuple):
     """What a strip took away: counts, names of debug sections, bytes."""
 
     locs: int = 0
@@ -77,14 +82,15 @@ class Removed:
         return self != Removed()
 
 
-@dataclass(frozen=True)
 class Stripped:
     """Stripped text, what was removed, and the way back to the user's lines."""
 
-    data: bytes
-    removed: Removed
-    original: bytes
-    cuts: array[int]  # begin and end of each removed stretch of the original, in order
+    def __init__(self, data: bytes, removed: Removed, original: bytes, cuts: array[int]) -> None:
+        """`cuts`: begin and end of each removed stretch of the original, in order."""
+        self.data = data
+        self.removed = removed
+        self.original = original
+        self.cuts = cuts
 
     def user_line(self, line: int) -> int:
         """The line of the original that a line of the stripped text was; both from 1."""
@@ -167,15 +173,32 @@ class _Strip:
         return Stripped(kept, removed, self.source.data, self.cuts)
 
     def _walk(self, position: int) -> None:
-        data, skip = self.data, _SKIP.match
+        """Go from directive to directive; the usual `.loc` alone on its line goes at once."""
+        data, skip, loc_line, cuts = self.data, _SKIP.match, _LOC_LINE.match, self.cuts
         size = len(data)
+        wanted = not self.keep_lineinfo
+        last = cuts[-1] if cuts else 0
         while True:
             match = skip(data, position)
-            assert match is not None
+            assert match is not None  # it matches the empty text
             at = match.end()
             if at == size:
                 return
-            position = self._directive(at)
+            line = loc_line(data, at) if wanted else None
+            begin = at - 1
+            while data[begin] in _BLANKS:
+                begin -= 1
+            if line is None or data[begin] != _NEWLINE:
+                position = self._directive(at)
+                last = cuts[-1] if cuts else 0
+                continue
+            self.locs += 1
+            position = line.end()
+            if begin + 1 == last:
+                cuts[-1] = position
+            else:
+                cuts.extend((begin + 1, position))
+            last = position
 
     def _directive(self, at: int) -> int:
         """Remove the directive at an offset if it is one of debug information; returns where to go on."""

@@ -36,20 +36,65 @@ def parameter_roles(
     known; the caller must still check that it equals the number of user
     parameters.
     """
-    count = len(entry.parameters)
-    possible = _possible_hidden(entry)
-    stated = _stated_hidden(metadata)
-    if user_arguments is not None:
-        left = count - user_arguments
-        triton = stated > 0 or (left > 0 and _is_triton_text(module, entry, left))
-        hidden = left if 0 <= left <= possible and triton else 0
-        if not 0 <= left <= len(HIDDEN):
+    return RoleFinder(source, module).roles(entry, metadata, user_arguments)
+
+
+class RoleFinder:
+    """Tells the roles of the parameters of one entry after the other."""
+
+    def __init__(self, source: Source, module: Module) -> None:
+        """Look once at what the whole file tells: whether a Python source stands behind it."""
+        self.source = source
+        self.has_files = bool(module.files)
+        self.is_python = any(file.name.endswith(".py") for file in module.files)
+
+    def roles(
+        self, entry: Function, metadata: Metadata, user_arguments: int | None = None
+    ) -> tuple[str, ...]:
+        """The role of each parameter, as `parameter_roles` gives them."""
+        count = len(entry.parameters)
+        possible = _possible_hidden(entry)
+        stated = _stated_hidden(metadata)
+        if user_arguments is not None:
+            hidden = self._left_over(entry, count - user_arguments, possible, stated)
+        elif stated:
             hidden = min(stated, possible)
-    elif stated:
-        hidden = min(stated, possible)
-    else:
-        hidden = _unread_hidden(source, module, entry, possible)
-    return (USER,) * (count - hidden) + HIDDEN[:hidden]
+        else:
+            hidden = self._unread(entry, possible)
+        return (USER,) * (count - hidden) + HIDDEN[:hidden]
+
+    def _left_over(self, entry: Function, left: int, possible: int, stated: int) -> int:
+        """How many of the parameters that no argument is for are hidden."""
+        if not 0 <= left <= len(HIDDEN):
+            return min(stated, possible)
+        is_triton = stated > 0 or (left > 0 and self._is_triton_text(entry, left))
+        return left if left <= possible and is_triton else 0
+
+    def _is_triton_text(self, entry: Function, hidden: int) -> bool:
+        """Whether the last `hidden` parameters and the file are written the way Triton writes them."""
+        first = len(entry.parameters) - hidden
+        return (
+            all(
+                parameter.pointer is not None
+                and _is_scratch_pointer(parameter)
+                and parameter.name == f"{entry.name}_param_{first + index}"
+                for index, parameter in enumerate(entry.parameters[first:])
+            )
+            and (entry.directives.reqntid is not None or entry.directives.maxntid is not None)
+            and (self.is_python or not self.has_files)
+        )
+
+    def _unread(self, entry: Function, possible: int) -> int:
+        """Without metadata: the last pointers, if the body never mentions them and a `.file` is Python's."""
+        if not self.is_python or entry.body_span is None:
+            return 0
+        begin, end = entry.body_span
+        for hidden in range(possible, 0, -1):
+            names = [parameter.name for parameter in entry.parameters[-hidden:]]
+            unread = all(self.source.text.find(name, begin, end) < 0 for name in names)
+            if unread and self._is_triton_text(entry, hidden):
+                return hidden
+        return 0
 
 
 def _stated_hidden(metadata: Metadata) -> int:
@@ -79,31 +124,3 @@ def _is_scratch_pointer(parameter: Parameter) -> bool:
         and not parameter.array
         and (pointer is None or (pointer.space == "global" and pointer.align == 1))
     )
-
-
-def _is_triton_text(module: Module, entry: Function, hidden: int) -> bool:
-    """Whether the last `hidden` parameters and the file are written the way Triton writes them."""
-    first = len(entry.parameters) - hidden
-    return (
-        all(
-            parameter.pointer is not None
-            and _is_scratch_pointer(parameter)
-            and parameter.name == f"{entry.name}_param_{first + index}"
-            for index, parameter in enumerate(entry.parameters[first:])
-        )
-        and (entry.directives.reqntid is not None or entry.directives.maxntid is not None)
-        and (not module.files or any(file.name.endswith(".py") for file in module.files))
-    )
-
-
-def _unread_hidden(source: Source, module: Module, entry: Function, possible: int) -> int:
-    """Without metadata: Triton's last pointers, if the body never mentions them and a `.file` is Python's."""
-    if not any(file.name.endswith(".py") for file in module.files) or entry.body_span is None:
-        return 0
-    begin, end = entry.body_span
-    for hidden in range(possible, 0, -1):
-        names = [parameter.name for parameter in entry.parameters[-hidden:]]
-        unread = all(source.text.find(name, begin, end) < 0 for name in names)
-        if unread and _is_triton_text(module, entry, hidden):
-            return hidden
-    return 0
