@@ -109,6 +109,10 @@ def command(
         teenycuda launch mandelbrot.ptx --grid 9,6 --block 8,8 --arg 72 --arg 48 --arg -2.25 --arg -1.08 \\
             --arg 0.045 --arg 50 --arg out=ptr:48x72xi32 --show out --save out=picture.png
     """
+    from teenycuda_cli.driver.registry import start_device  # noqa: PLC0415  (as below)
+
+    # A GPU's driver takes a quarter of a second, and numpy as long: they start side by side.
+    started = None if dry_run else start_device(device)
     from teenycuda_cli.driver.device import BenchOptions  # noqa: PLC0415  (as below)
     from teenycuda_cli.driver.launching import launch  # noqa: PLC0415  (numpy: not for --help)
     from teenycuda_cli.driver.plan import LaunchRequest  # noqa: PLC0415  (as above)
@@ -139,7 +143,7 @@ def command(
         bench=measured,
         graph=graph,
     )
-    report = launch(request, _notice, progress)
+    report = launch(request, _notice, progress, started)
     _show(report, as_json)
     return report.exit_code
 

@@ -37,7 +37,7 @@ from teenycuda_cli.driver.geometry import check_geometry, check_shared
 from teenycuda_cli.driver.matching import Binding
 from teenycuda_cli.driver.packing import POINTER_BYTES, scalar_type
 from teenycuda_cli.driver.plan import Check, LaunchRequest, Notice, Plan, View, make_plan
-from teenycuda_cli.driver.registry import check_spec, start_device
+from teenycuda_cli.driver.registry import DeviceStart, check_spec, start_device
 from teenycuda_cli.driver.results import ArgumentResult, DeviceName, LaunchReport, Shown, Timing
 from teenycuda_cli.driver.saving import write_save
 from teenycuda_cli.driver.scratch import scratch
@@ -54,16 +54,20 @@ Progress = Callable[[str], AbstractContextManager[object]]
 """Makes a context that tells the user of something under way, by its name."""
 
 
-def launch(request: LaunchRequest, notice: Notice, progress: Progress) -> LaunchReport:
+def launch(
+    request: LaunchRequest, notice: Notice, progress: Progress, started: DeviceStart | None = None
+) -> LaunchReport:
     """Run a kernel and check what it computed.
 
     `notice` gets lines for standard error, `progress` surrounds the launch
-    itself. Raises TeenycudaError of every kind; expectations that do not hold
+    itself, `started` is the request's device where it is on its way already.
+    Raises TeenycudaError of every kind; expectations that do not hold
     and guard zones that were overwritten are in the report.
     """
     began = time.monotonic()
     deadline = began + request.timeout if request.timeout is not None else None
-    started = None if request.dry_run else start_device(request.device)
+    if started is None and not request.dry_run:
+        started = start_device(request.device)
     plan = make_plan(request, notice, deadline)
     if started is None:
         return _dry_run(request, plan)

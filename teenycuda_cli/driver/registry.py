@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from teenycuda_cli.driver.properties import DeviceProperties, emulator_properties
 from teenycuda_cli.errors import DeviceNotFound, UsageError
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.cuda.device import CudaDevice
     from teenycuda_cli.driver.cuda.library import DriverStart
     from teenycuda_cli.driver.device import Device
+    from teenycuda_cli.driver.properties import DeviceProperties
 
 Notice = Callable[[str], None]
 """Called with one line for the user, which belongs on standard error."""
@@ -97,6 +97,7 @@ def open_device(spec: str, notice: Notice | None = None, *, cache: bool = True) 
 def list_devices(notice: Notice | None = None) -> tuple[DeviceProperties, ...]:
     """The emulator and every GPU; where there is no GPU, `notice` is told why in one line."""
     from teenycuda_cli.driver.cuda.library import detect  # noqa: PLC0415  (as above)
+    from teenycuda_cli.driver.properties import emulator_properties  # noqa: PLC0415  (not for a launch)
 
     try:
         version, count = detect()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +30,8 @@ def captured_output(wanted: bool) -> Iterator[Printed]:
     if not wanted:
         yield printed
         return
+    import tempfile  # noqa: PLC0415  (few kernels print)
+
     sys.stdout.flush()
     own = os.dup(STDOUT)
     with tempfile.TemporaryFile() as file:
