@@ -171,10 +171,17 @@ def _kernel(
         reqntid=_triple(facts.reqntid),
         maxntid=_triple(facts.maxntid),
         cluster=_triple(facts.cluster),
-        barriers=facts.barriers,
+        barriers=_barriers(facts, elf),
         code_size=symbol.size,
         arch=arch,
     )
+
+
+def _barriers(facts: _Facts, elf: Elf) -> int | None:
+    """How many barriers a kernel uses; older files do not say it by an attribute."""
+    if facts.barriers is None and elf.abi_version >= _FIRST_ABI_WITH_SM_IN_SECOND_BYTE:
+        return 0
+    return facts.barriers
 
 
 def _is_debug(section: str) -> bool:

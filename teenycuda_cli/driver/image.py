@@ -26,6 +26,12 @@ _FOREIGN = {
     b"\xff\xfe": ("UTF-16 text", "save it as ASCII: PTX is ASCII text"),
     b"\xfe\xff": ("UTF-16 text", "save it as ASCII: PTX is ASCII text"),
 }
+_SOURCES = {
+    b"__global__": ("CUDA C++", "compile it to PTX: nvcc -ptx FILE"),
+    b"target triple": ("LLVM IR", "compile it to PTX: llc -march=nvptx64 FILE"),
+    b"@triton.jit": ("Triton source", "take the PTX from the compiled kernel: kernel.asm['ptx']"),
+}
+"""Words that tell what text is, where it is no PTX."""
 _TEXT_SAMPLE = 4096
 
 
@@ -87,8 +93,12 @@ def image_of(data: bytes, name: str) -> Image:
     for magic, (what, hint) in _FOREIGN.items():
         if data.startswith(magic):
             raise FileError(f"is {what}, neither PTX, cubin nor fatbin", file=name, hint=hint)
-    if b".version" not in data and _looks_binary(data):
-        raise FileError("is neither PTX, cubin nor fatbin", file=name)
+    if b".version" not in data:
+        for words, (what, hint) in _SOURCES.items():
+            if words in data:
+                raise FileError(f"is {what}, not PTX", file=name, hint=hint)
+        if _looks_binary(data):
+            raise FileError("is neither PTX, cubin nor fatbin", file=name)
     return Image(data, name, "ptx")
 
 

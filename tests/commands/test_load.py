@@ -462,6 +462,9 @@ def test_standard_input(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
         (b"\xff\xfe.\0v\0", "UTF-16"),
         (b"\x00\x01\x02\x03 binary", "neither PTX, cubin nor fatbin"),
         (b"\x7fELF" + b"\0" * 80, "is no cubin"),
+        (b'extern "C" __global__ void k() {}', "nvcc -ptx"),
+        (b'target triple = "nvptx64"', "llc"),
+        (b"one line of prose", "PTX"),
         (b"\x50\xed\x55\xba\x01\x00", "damaged fatbin"),
     ],
 )
