@@ -644,3 +644,33 @@ def test_colour_only_on_a_terminal(tmp_path: Path) -> None:
         os.close(ours)
     assert b"\x1b[" in outputs[0]
     assert b"\x1b[" not in outputs[1]
+
+
+def test_machine_code(tmp_path: Path) -> None:
+    """A cubin tells its parameters' sizes, not their types; the emulator cannot run it."""
+    pytest.importorskip("cuda.bindings.nvjitlink")
+    (tmp_path / "k.ptx").write_text(kernels.HEADER + kernels.SCALE)
+    cubin = str(tmp_path / "k.cubin")
+    if command("load", str(tmp_path / "k.ptx"), "--arch", "sm_90", "--cubin", cubin).returncode:
+        pytest.skip("nvJitLink is not installed")
+    words = (
+        "launch",
+        cubin,
+        "--device",
+        "cpu",
+        "--grid",
+        "1",
+        "--block",
+        "32",
+        "--arg",
+        "ptr:32xf32",
+        "--arg",
+        "ptr:32xf32",
+    )
+    bare = command(*words, "--arg", "2.5", "--arg", "32", "--dry-run")
+    assert bare.returncode == 2
+    assert "parameter 2 (4 bytes at offset 16)" in bare.stderr
+    typed = (*words, "--arg", "f32:2.5", "--arg", "i32:32")
+    dry = json.loads(command(*typed, "--dry-run", "--json").stdout)
+    assert [p["bytes"] for p in dry["params"]] == [None, None, "00002040", "20000000"]
+    assert command(*typed).returncode == 5

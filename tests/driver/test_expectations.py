@@ -1,0 +1,109 @@
+"""What `--expect` takes: files, fills and expressions, brought into the buffer's shape."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from teenycuda_cli.driver.element_types import ELEMENT_TYPES
+from teenycuda_cli.driver.expectations import Operand, Subject, expected_values, parse_expectation
+from teenycuda_cli.errors import UsageError
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def expected(
+    what: str, kind: str = "f32", shape: tuple[int, ...] = (2, 3), index: int = 0, **values: Any
+) -> Any:
+    """The numbers that a buffer must hold."""
+    subject = Subject("out", ELEMENT_TYPES[kind], shape, index)
+    operands = {
+        name: Operand(name, value) if isinstance(value, np.ndarray) else value
+        for name, value in values.items()
+    }
+    return expected_values(parse_expectation(f"out={what}"), subject, operands, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("what", "result"),
+    [
+        ("zeros", np.zeros((2, 3))),
+        ("5", np.full((2, 3), 5.0)),
+        ("1,2,3,4,5,6", np.arange(1.0, 7.0).reshape(2, 3)),
+        ("arange:1", np.arange(1.0, 7.0).reshape(2, 3)),
+        ("x+1", X + 1.0),
+        ("x.ravel()", X),
+        ("x.reshape(6,1)", X),
+        ("x[0]", np.broadcast_to(X[0], (2, 3))),
+        ("x.sum()", np.full((2, 3), 15.0)),
+        ("[1,2,3]", np.broadcast_to([1.0, 2, 3], (2, 3))),
+        ("-n", np.full((2, 3), -7.0)),
+    ],
+)
+def test_what_can_be_expected(what: str, result: Any) -> None:
+    """Fills, numbers, lists and expressions fill the buffer's shape."""
+    np.testing.assert_array_equal(expected(what, x=X, n=7), result)
+
+
+def test_random_fills_are_those_of_the_same_argument() -> None:
+    """`--expect x=randn` is what `--arg x=…=randn` was filled with."""
+    wanted = np.random.default_rng([0, 4]).standard_normal((2, 3)).astype(np.float32)
+    np.testing.assert_array_equal(expected("randn", index=4), wanted)
+
+
+def test_a_name_alone_is_exact() -> None:
+    """A copied buffer of 64-bit integers is compared bit by bit."""
+    x = np.array([2**63 - 1, -(2**63), 2**53 + 1], np.int64)
+    assert expected("x", "i64", (3,), x=x).tolist() == x.tolist()
+    with pytest.raises(UsageError, match="beyond 2\\^53"):
+        expected("x+0", "i64", (3,), x=x)
+
+
+def test_an_argument_hides_a_fill_of_the_same_name() -> None:
+    """With an argument called `ones`, ones is that argument."""
+    assert expected("ones", ones=np.full((2, 3), 7.0)).tolist() == [[7.0] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "array"),
+    [
+        ("f32", X),
+        ("f32", X.astype(np.float64)),
+        ("f16", X.astype(np.int64)),
+        ("i32", X.astype(np.uint8)),
+        ("bf16", X),
+        ("bool", X > 2),
+    ],
+)
+def test_files(tmp_path: Path, kind: str, array: Any) -> None:
+    """An .npy of any number type is compared by value."""
+    np.save(tmp_path / "x.npy", array)
+    np.testing.assert_array_equal(expected(f"@{tmp_path / 'x.npy'}", kind), array)
+
+
+def test_raw_files_and_bits(tmp_path: Path) -> None:
+    """A raw file has the buffer's own elements; uint16 of an .npy are the bits of bf16."""
+    (tmp_path / "x.raw").write_bytes(np.array([0x3F80, 0x4000], np.uint16).tobytes())
+    np.save(tmp_path / "x.npy", np.array([0x3F80, 0x4000], np.uint16))
+    for name in ("x.raw", "x.npy"):
+        assert expected(f"@{tmp_path / name}", "bf16", (2,)).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("1,2", "2 values for 6 elements"),
+        ("x.T", "values of shape 3x2 for the buffer's 2x3"),
+        ("1j*x", "complex values"),
+        ("rand:5:1", "LO 5 is above HI 1"),
+        ("y", "no argument is called 'y'"),
+        ("@", "the file's name is missing"),
+    ],
+)
+def test_what_cannot_be_expected(what: str, says: str) -> None:
+    """A shape or type that does not fit is refused."""
+    with pytest.raises(UsageError, match=says):
+        expected(what, x=X)
