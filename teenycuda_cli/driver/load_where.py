@@ -32,6 +32,8 @@ def load(
             notice("--cache is the GPU driver's: nvJitLink has none")
         return load_for_arch(image, arch, options)
     if device == "cpu":
+        if cubin:
+            raise UsageError("the emulator makes no machine code", hint="give --arch with --cubin")
         return _load_on_emulator(image, options, notice)
     started = start_device(device or "auto", cache=cache)
     gpu = started.open_gpu(notice, "assembling for the file's own target with nvJitLink")

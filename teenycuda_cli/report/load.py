@@ -109,6 +109,8 @@ def _printable(message: str) -> str:
 
 def headline(result: LoadResult) -> str:
     """One line: what was loaded, for what, by what, in what time."""
+    if result.device and result.assembler is None:
+        return f"{result.image.name}: {result.device} takes it whole, every instruction"
     if result.assembler is None:
         return f"{result.image.name}: {result.image.kind}, machine code for {result.arch}"
     by = _ASSEMBLERS.get(result.assembler, result.assembler)

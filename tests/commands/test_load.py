@@ -241,6 +241,18 @@ def test_bad_usage(words: list[str], load: Load) -> None:
     assert Path(VECTOR_ADD).read_bytes() == before
 
 
+def test_the_emulator_takes_or_names_what_it_lacks(load: Load, load_json: LoadJson, tmp_path: Path) -> None:
+    """`--device cpu` says that the emulator takes a file; it has no machine code to write."""
+    code, document = load_json(VECTOR_ADD, "--device", "cpu")
+    assert (code, document["ok"], document["assembler"]) == (0, True, None)
+    assert [kernel["name"] for kernel in document["kernels"]] == ["vector_add"]
+    assert load(VECTOR_ADD, "--device", "cpu", "--cubin", tmp_path / "k.cubin")[0] == 2
+    code, _, err = load(TESTS / "binary" / "several.cubin", "--device", "cpu")
+    assert code == 3
+    assert "PTX" in err
+    assert os.listdir(tmp_path) == []
+
+
 def test_the_cache_is_the_drivers(load: Load) -> None:
     """`--cache` with `--arch` works, and says that there is none."""
     code, _, err = load(VECTOR_ADD, "--arch", "sm_90a", "--cache")
