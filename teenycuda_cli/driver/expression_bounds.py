@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LEAST_ELEMENTS = 1 << 26
+from teenycuda_cli.driver.memory_size import memory_bytes
+
+USUAL_ELEMENTS = 1 << 26
+MEMORY_SHARE = 64  # bytes of memory there must be for each: a few temporaries of float64
 
 
 class TooLarge(Exception):
@@ -22,7 +25,8 @@ class Bounds:
     @classmethod
     def for_arguments(cls, largest: int) -> Bounds:
         """Bounds that leave room for what is done with buffers of up to `largest` elements."""
-        elements = max(LEAST_ELEMENTS, 2 * largest)
+        usual = min(USUAL_ELEMENTS, memory_bytes() // MEMORY_SHARE)
+        elements = max(usual, 2 * largest)
         return cls(elements, 32 * elements)
 
     def allow(self, elements: int) -> None:

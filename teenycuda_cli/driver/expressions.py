@@ -14,7 +14,7 @@ import operator
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -150,6 +150,7 @@ class _Interpreter:
     deadline: float | None
     where: str
     depth: int = 0
+    used: dict[str, Any] = field(default_factory=dict)  # what callable values gave
 
     def visit(self, node: ast.expr) -> Any:
         """The value of a node."""
@@ -197,7 +198,9 @@ class _Interpreter:
         name = node.id
         if name in self.values:
             value = self.values[name]
-            return self.guarded(node, value) if callable(value) else value
+            if callable(value) and name not in self.used:
+                self.used[name] = self.guarded(node, value)
+            return self.used.get(name, value)
         if name in CONSTANTS:
             return CONSTANTS[name]
         element = element_type(TYPE_WORDS.get(name, name))

@@ -161,7 +161,11 @@ def _headline(report: LaunchReport, paint: Paint) -> str:
     if report.timing is None:
         return f"{paint.strong(report.kernel)} would run on {report.device.kind}: {layout}"
     device = f"{report.device.name} ({report.device.arch})"
-    return f"{paint.strong(report.kernel)} on {device}: {layout}, {report.timing.kernel_ms:.3g} ms"
+    return f"{paint.strong(report.kernel)} on {device}: {layout}, {_duration(report.timing.kernel_ms)}"
+
+
+def _duration(milliseconds: float) -> str:
+    return f"{milliseconds:.3g} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.2f} s"
 
 
 def _extents(values: tuple[int, ...]) -> str:
