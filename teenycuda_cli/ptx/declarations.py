@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from teenycuda_cli.ptx.layout import INSTRUCTION_TYPES, SIZES, product
 from teenycuda_cli.ptx.literals import integer_value
 from teenycuda_cli.ptx.signatures import Pointer, Variable
-from teenycuda_cli.ptx.tokens import Cursor
+from teenycuda_cli.ptx.tokens import WORD, Cursor
 
 if TYPE_CHECKING:
     from teenycuda_cli.ptx.statements import Initializer
@@ -19,10 +20,16 @@ VECTORS = {".v2": 2, ".v4": 4}
 LINKAGES = {".visible": "visible", ".extern": "extern", ".weak": "weak", ".common": "common"}
 POINTER_SPACES = frozenset((".global", ".const", ".shared", ".local"))
 INITIALIZED_SPACES = ("global", "const")
+# `.param .u64 .ptr .global .align 1 name` and `.param .align 8 .b8 name[16]`, as compilers write them.
+_USUAL = re.compile(
+    r"(\.param[ \t]++(?:\.align[ \t]++[0-9]++[ \t]++)?+\.[a-z][0-9a-z]*+"
+    r"(?:[ \t]++\.ptr(?:[ \t]++\.[a-z]++(?<!\.align))?+(?:[ \t]++\.align[ \t]++[0-9]++)?+)?+)"
+    rf"[ \t]++({WORD})(?:\[([1-9][0-9]{{0,9}})\])?+(?=[ \t\r\n]*+[,)])"
+)
 LARGEST_FAMILY = 1 << 16  # variables that one `name<N>` may declare
 
 
-class _Declared(NamedTuple):
+class Declared(NamedTuple):
     """What stands in front of the names of a declaration."""
 
     space: str
@@ -84,7 +91,7 @@ def parse_variables(cursor: Cursor, linkage: str, managed: bool = False) -> tupl
     return tuple(variables)
 
 
-def parse_declared(cursor: Cursor, linkage: str, managed: bool, *, is_parameter: bool = False) -> _Declared:
+def parse_declared(cursor: Cursor, linkage: str, managed: bool, *, is_parameter: bool = False) -> Declared:
     """`.space {.attribute(…)} {.align N} {.vN} .type`, and of a parameter `.align` or `.ptr` behind it."""
     space = cursor.value[1:]
     cursor.advance()
@@ -105,7 +112,7 @@ def parse_declared(cursor: Cursor, linkage: str, managed: bool, *, is_parameter:
         align = alignment(cursor)
     elif is_parameter and cursor.value == ".ptr":
         pointer = _pointer(cursor)
-    return _Declared(space, type_name, vector, align, linkage, managed, pointer)
+    return Declared(space, type_name, vector, align, linkage, managed, pointer)
 
 
 def _type(cursor: Cursor, space: str) -> str:
@@ -140,7 +147,7 @@ def _pointer(cursor: Cursor) -> Pointer:
     return Pointer(space, align)
 
 
-def _declarator(cursor: Cursor, declared: _Declared) -> list[Variable]:
+def _declarator(cursor: Cursor, declared: Declared) -> list[Variable]:
     """One name with its shape and initialiser, or the N names of `name<N>`."""
     at = cursor.at
     name = cursor.name("a variable's name")
@@ -168,7 +175,7 @@ def _declarator(cursor: Cursor, declared: _Declared) -> list[Variable]:
 
 
 def _variable(
-    declared: _Declared,
+    declared: Declared,
     name: str,
     shape: tuple[int | None, ...],
     initializer: Initializer | None,
@@ -177,18 +184,18 @@ def _variable(
     element = SIZES.get(declared.type, 1) * declared.vector  # a predicate register counts as a byte
     elements = product(shape)
     return Variable(
-        name=name,
-        space=declared.space,
-        type=declared.type,
-        vector=declared.vector,
-        align=declared.align or element,
-        shape=shape,
-        size=None if elements is None else elements * element,
-        linkage=declared.linkage,
-        managed=declared.managed,
-        initializer=initializer,
-        offset=at,
-        pointer=declared.pointer,
+        name,
+        declared.space,
+        declared.type,
+        declared.vector,
+        declared.align or element,
+        shape,
+        None if elements is None else elements * element,
+        declared.linkage,
+        declared.managed,
+        initializer,
+        at,
+        declared.pointer,
     )
 
 
@@ -221,14 +228,23 @@ def _shape(cursor: Cursor, most: int = 1 << 30) -> tuple[int | None, ...]:
 
 
 def parse_parameters(
-    cursor: Cursor, *, of_entry: bool = False, prototype: bool = False
+    cursor: Cursor,
+    *,
+    of_entry: bool = False,
+    prototype: bool = False,
+    known: dict[str, Declared] | None = None,
 ) -> tuple[Variable, ...]:
-    """`(.param .u64 a, .reg .b32 b)`, parentheses included; a prototype may have `_` for names."""
+    """`(.param .u64 a, .reg .b32 b)`, parentheses included; a prototype may have `_` for names.
+
+    `known` keeps what declarations mean by their text, from one list to the next.
+    """
     cursor.expect("(")
     found: list[Variable] = []
     names: set[str] = set()
     while not (cursor.value == ")" and not found):
-        variable = _parameter(cursor, of_entry, prototype)
+        variable = (_usual_parameter(cursor, known) if known is not None else None) or _parameter(
+            cursor, of_entry, prototype
+        )
         if variable.name in names:
             raise cursor.error(f"there is a parameter `{variable.name}` already", at=variable.offset)
         if variable.name != "_":
@@ -238,6 +254,23 @@ def parse_parameters(
             break
     cursor.expect(")")
     return tuple(found)
+
+
+def _usual_parameter(cursor: Cursor, known: dict[str, Declared]) -> Variable | None:
+    """An entry's parameter written as compilers do, taken whole; None sends it the long way."""
+    match = _USUAL.match(cursor.text, cursor.at)
+    if match is None:
+        return None
+    text, name, extent = match.groups()
+    declared = known.get(text)
+    if declared is None:
+        declared = parse_declared(Cursor(cursor.source, match.start()), "none", False, is_parameter=True)
+        if declared.type == "f16x2":
+            return None
+        known[text] = declared
+    cursor.jump(match.end())
+    shape = (int(extent),) if extent else ()
+    return _variable(declared, name, shape, None, match.start(2))
 
 
 def _parameter(cursor: Cursor, of_entry: bool, prototype: bool) -> Variable:

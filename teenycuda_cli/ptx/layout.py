@@ -39,20 +39,13 @@ def launch_layout(variables: Iterable[Variable]) -> tuple[Parameter, ...]:
     parameters: list[Parameter] = []
     end = 0
     for index, variable in enumerate(variables):
-        offset = (end + variable.align - 1) // variable.align * variable.align
-        size = variable.size or 0
+        align, size = variable.align, variable.size or 0
+        offset = (end + align - 1) // align * align
         end = offset + size
+        pointer, array = variable.pointer, bool(variable.shape)
         parameters.append(
             Parameter(
-                index=index,
-                name=variable.name,
-                type=variable.type,
-                size=size,
-                align=variable.align,
-                offset=offset,
-                pointer=variable.pointer,
-                text_offset=variable.offset,
-                array=bool(variable.shape),
+                index, variable.name, variable.type, size, align, offset, pointer, variable.offset, array
             )
         )
     return tuple(parameters)

@@ -7,11 +7,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from teenycuda_cli.ptx.declarations import (
     LINKAGES,
     VARIABLE_SPACES,
+    Declared,
     attributes,
     parse_parameters,
     parse_variables,
@@ -26,7 +27,9 @@ from teenycuda_cli.ptx.tokens import Cursor, closing_brace
 
 if TYPE_CHECKING:
     from teenycuda_cli.ptx.body import BodyParser
+    from teenycuda_cli.ptx.statements import Statement
 
+NO_DIRECTIVES = Directives()
 _BOM = b"\xef\xbb\xbf"
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _METADATA_MARKS = ("meta:", "TRITON_")
@@ -63,6 +66,18 @@ def parse_body(source: Source, module: Module, function: Function) -> Function:
     return replace(function, body=statements)
 
 
+class _Header(NamedTuple):
+    """What stands before a function's body."""
+
+    name: str
+    name_at: int
+    is_entry: bool
+    linkage: str
+    params: tuple[Variable, ...]
+    returns: tuple[Variable, ...]
+    directives: Directives
+
+
 class _ModuleParser:
     """The state of one module's parse."""
 
@@ -84,6 +99,7 @@ class _ModuleParser:
         self.loc_count = 0
         self.spans: list[tuple[int, int]] = []  # of bodies and sections
         self.elements: dict[str, int] = {}
+        self.known_parameters: dict[str, Declared] = {}
         self.version = (0, 0)
         self.has_clusters = True
 
@@ -294,24 +310,30 @@ class _ModuleParser:
             returns = parse_parameters(cursor)
         name_at = cursor.at
         name = cursor.name("a kernel's name" if is_entry else "a function's name")
-        params = parse_parameters(cursor, of_entry=is_entry) if cursor.value == "(" else ()
-        directives = parse_directives(cursor, of_entry=is_entry)
+        params: tuple[Variable, ...] = ()
+        if cursor.value == "(":
+            known = self.known_parameters if is_entry else None
+            params = parse_parameters(cursor, of_entry=is_entry, known=known)
+        directives = parse_directives(cursor, of_entry=is_entry) if cursor.kind == "dot" else NO_DIRECTIVES
         if not self.has_clusters:
             self._check_clusters(directives, name, name_at)
-        function = Function(
-            name=name,
-            is_entry=is_entry,
-            linkage=linkage,
-            params=params,
-            returns=returns,
-            directives=directives,
-            offset=offset,
-            defined=cursor.kind == "op" and cursor.value == "{",
-            body_span=None,
-            body=None,
-            parameters=launch_layout(params) if is_entry else (),
+        header = _Header(name, name_at, is_entry, linkage, params, returns, directives)
+        defined = cursor.kind == "op" and cursor.value == "{"
+        linkage = self._check_redefinition(header, defined)
+        span, body = self._body(header) if defined else self._no_body(header)
+        self.functions[name] = Function(
+            name,
+            is_entry,
+            linkage,
+            params,
+            returns,
+            directives,
+            offset,
+            defined,
+            span,
+            body,
+            launch_layout(params) if is_entry else (),
         )
-        self.functions[name] = self._with_body(self._check_redefinition(function, name_at))
 
     def _check_clusters(self, directives: Directives, name: str, at: int) -> None:
         if directives.reqnctapercluster or directives.explicitcluster or directives.maxclusterrank:
@@ -319,49 +341,51 @@ class _ModuleParser:
                 at, f"`{name}` asks for clusters, which need .target sm_90 or higher", None, len(name)
             )
 
-    def _with_body(self, function: Function) -> Function:
-        """Read the body or the `;` of a declaration."""
+    def _no_body(self, header: _Header) -> tuple[None, None]:
+        """The `;` of a declaration."""
         cursor = self.cursor
-        if not function.defined:
-            if cursor.value != ";" or (function.is_entry and function.directives != Directives()):
-                raise cursor.unexpected("`{`" if function.is_entry else "`{` or `;`")
-            cursor.advance()
-            return function
-        begin = cursor.at
+        if cursor.value != ";" or (header.is_entry and header.directives is not NO_DIRECTIVES):
+            raise cursor.unexpected("`{`" if header.is_entry else "`{` or `;`")
+        cursor.advance()
+        return None, None
+
+    def _body(self, header: _Header) -> tuple[tuple[int, int], tuple[Statement, ...] | None]:
+        """The place of a body's braces, and its statements if they are wanted."""
+        begin = self.cursor.at
         statements = None
-        if self.bodies is True or (self.bodies and function.name in self.bodies):
-            statements, end = self.body_parser.parse(begin, function.returns + function.params)
+        if self.bodies is True or (self.bodies and header.name in self.bodies):
+            statements, end = self.body_parser.parse(begin, header.returns + header.params)
         else:
             end = closing_brace(self.source, begin) + 1
         self.spans.append((begin, end))
         self._count_locs(begin, end)
-        cursor.jump(end)
-        return replace(function, body=statements, body_span=(begin, end - 1))
+        self.cursor.jump(end)
+        return (begin, end - 1), statements
 
-    def _check_redefinition(self, function: Function, at: int) -> Function:
-        """The function with the linkage of its declaration; raises where the two do not agree."""
-        name = function.name
+    def _check_redefinition(self, header: _Header, defined: bool) -> str:
+        """The linkage, which a declaration may have told; raises where the two do not agree."""
+        name, linkage = header.name, header.linkage
         earlier = self.functions.get(name)
         problem = None
         if name in self.variables or (earlier and earlier.defined):
             problem = f"`{name}` is defined already"
-        elif function.defined and function.linkage == "extern":
+        elif defined and linkage == "extern":
             problem = f"`{name}` is .extern, so it cannot be defined here"
-        elif earlier and earlier.is_entry != function.is_entry:
+        elif earlier and earlier.is_entry != header.is_entry:
             problem = f"`{name}` is both an entry and a function"
         elif earlier and (
-            function.linkage not in ("none", earlier.linkage)
-            or (earlier.linkage == "extern" and (function.defined or function.linkage == "none"))
+            linkage not in ("none", earlier.linkage)
+            or (earlier.linkage == "extern" and (defined or linkage == "none"))
         ):
             problem = f"`{name}` was declared with another linkage ({earlier.linkage})"
         elif earlier and (_types(earlier.params), _types(earlier.returns)) != (
-            _types(function.params),
-            _types(function.returns),
+            _types(header.params),
+            _types(header.returns),
         ):
             problem = f"`{name}` was declared with other parameters"
         if problem:
-            raise self.source.error(at, problem, length=len(name))
-        return replace(function, linkage=earlier.linkage) if earlier else function
+            raise self.source.error(header.name_at, problem, length=len(name))
+        return earlier.linkage if earlier else linkage
 
     def _count_locs(self, begin: int, end: int) -> None:
         """Count `.loc`s between two offsets, those in comments and strings aside."""
@@ -371,6 +395,10 @@ class _ModuleParser:
             return
         if text.find("/*", begin, end) >= 0 or text.find('"', begin, end) >= 0:
             self.loc_count += sum(map(bool, _LOC.findall(text, begin, end)))
+            return
+        found = len(_LOC_ALONE.findall(text, at, end))
+        if found == text.count("\n\t.loc\t", begin, end):
+            self.loc_count += found  # as compilers write them: each begins its line
             return
         for match in _LOC_ALONE.finditer(text, at, end):
             line = text.rfind("\n", begin, match.start()) + 1
