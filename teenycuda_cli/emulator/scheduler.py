@@ -82,6 +82,7 @@ class Scheduler:
             if not self.steps & 15:
                 self._watch(block)
             writes = mask if pending or self.waiting else None
+            parts = None
             if mask is not None:
                 if block in kernel.gathering:
                     mask = self._gather(lanes, block, mask, pending, deferred)
@@ -92,9 +93,7 @@ class Scheduler:
                         writes = mask
                 elif block in loops and loops[block].compacts:
                     if loop is None or loop.header != block:
-                        if self._compact(lanes, loops[block], mask, writes, pending, since):
-                            deferred.clear()
-                            continue
+                        parts = self._compact(lanes, loops[block], mask, writes, pending)
                     elif not pending:
                         count = np.count_nonzero(mask)
                         if count < COMPACT_BELOW * lanes.count:
@@ -104,7 +103,7 @@ class Scheduler:
                             exits.shrink(keep)
                             mask = writes = None
             deferred.clear()
-            for target, part in functions[block](lanes, mask, writes):
+            for target, part in functions[block](lanes, mask, writes) if parts is None else parts:
                 if inside is not None and target not in inside:
                     assert exits is not None
                     exits.leave(target, part)
@@ -143,20 +142,14 @@ class Scheduler:
     # ------------------------------------------------------------ compaction
 
     def _compact(
-        self,
-        lanes: Lanes,
-        loop: Loop,
-        mask: Any,
-        writes: Mask,
-        pending: dict[int, Mask],
-        since: dict[int, int],
-    ) -> bool:
-        """Run the lanes of a mask through a loop by themselves; False where that is not worth it."""
+        self, lanes: Lanes, loop: Loop, mask: Any, writes: Mask, pending: dict[int, Mask]
+    ) -> list[tuple[int, Any]] | None:
+        """Run the lanes of a mask through a loop by themselves; where they leave it, or None: not worth it."""
         if any(block in loop.blocks for block in pending):
-            return False
+            return None
         where = np.flatnonzero(mask)
         if writes is None and len(where) >= COMPACT_BELOW * lanes.count:
-            return False
+            return None
         kernel = self.kernel
         few = FewLanes(self.batch, lanes.numbers(mask), kernel.dtypes, len(lanes.R))
         for home in kernel.needs[loop.header]:
@@ -166,13 +159,7 @@ class Scheduler:
             few.R[home] = value
         exits = Exits(kernel, loop, lanes, few, where)
         self._drain(few, {loop.header: None}, loop, exits)
-        for target, part in exits.finish():
-            if target in pending:
-                pending[target] = _joined(pending[target], part)
-            else:
-                pending[target] = part
-                since[target] = self.steps
-        return True
+        return exits.finish()
 
     # ----------------------------------------------------------------- warps
 

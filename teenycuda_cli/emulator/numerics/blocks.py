@@ -11,6 +11,8 @@ import numpy as np
 from teenycuda_cli.emulator.numerics.types import dtype
 
 LANES = 16384
+SMALL = 12288
+"""Lanes of a piece whose f64 temporaries still come from the allocator's heap, not page by page from the system."""
 
 
 def blockwise(function: Callable[..., Any], result: Any, lanes: int = LANES) -> Callable[..., Any]:
@@ -65,3 +67,26 @@ def _flat(source: Any, shape: tuple[int, ...]) -> Any:
     if array.ndim == 0:
         return array
     return np.broadcast_to(array, shape).reshape(-1)
+
+
+def slabs(target: Any, sources: tuple[Any, ...], lanes: int = SMALL) -> Iterator[tuple[Any, list[Any]]]:
+    """`target` and the sources cut along the outer axes into pieces of so many lanes at most, nothing copied."""
+    arrays = [np.asarray(source) for source in sources]
+    shape = target.shape
+    if all([array.ndim == 0 or (array.shape == shape and array.flags.c_contiguous) for array in arrays]):
+        target = target.reshape(-1)
+        arrays = [array.reshape(-1) if array.ndim else array for array in arrays]
+    else:
+        arrays = [np.broadcast_to(array, shape) if array.ndim else array for array in arrays]
+    yield from _cut(target, arrays, lanes)
+
+
+def _cut(target: Any, arrays: list[Any], lanes: int) -> Iterator[tuple[Any, list[Any]]]:
+    if target.size <= lanes:
+        yield target, arrays
+        return
+    rows = len(target)
+    step = max(1, lanes * rows // target.size)
+    for start in range(0, rows, step):
+        place: Any = slice(start, start + step) if step > 1 or target.ndim == 1 else start
+        yield from _cut(target[place], [array[place] if array.ndim else array for array in arrays], lanes)

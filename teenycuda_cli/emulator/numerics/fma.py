@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.numerics import exact
-from teenycuda_cli.emulator.numerics.blocks import LANES, blockwise, pieces, shape_of
+from teenycuda_cli.emulator.numerics import exact, lane
+from teenycuda_cli.emulator.numerics.blocks import SMALL, blockwise, shape_of, slabs
 
 _LOW = np.uint64(0x1FFFFFFF)
 _TIE = np.uint64(0x10000000)
@@ -61,7 +61,8 @@ def odd(total: Any, error: Any) -> Any:
 def odd_sum(a: Any, b: Any, c: Any) -> Any:
     """a × b + c of f32 values as f64, rounded to odd: any later rounding to f32 or less is exact."""
     product = np.multiply(a, b, dtype=np.float64)
-    return odd(*two_sum(product, np.asarray(c, np.float64)))
+    total, error = two_sum(product, np.asarray(c, np.float64))
+    return odd(total, error) if np.any(error) else total
 
 
 def fma32(a: Any, b: Any, c: Any, out: Any = None) -> Any:
@@ -71,29 +72,22 @@ def fma32(a: Any, b: Any, c: Any, out: Any = None) -> Any:
     if shape == ():
         return np.float32(odd_sum(a, b, c))
     target = np.empty(shape, np.float32) if out is None else out
-    lines = target.reshape(-1)
-    room = min(lines.size, LANES)
-    total, masked, doubtful = np.empty(room), np.empty(room, np.uint64), np.empty(room, np.bool_)
-    magnitude = masked.view(np.float32)[:room]
-    for piece, parts in pieces(sources, shape):
-        result = lines[piece]
+    room = min(target.size, SMALL)
+    sums, bits, flags = np.empty(room), np.empty(room, np.uint64), np.empty(room, np.bool_)
+    for result, parts in slabs(target, sources):
         size = result.size
-        if size != room:
-            total, masked, doubtful, magnitude = (
-                total[:size],
-                masked[:size],
-                doubtful[:size],
-                magnitude[:size],
-            )
+        flat, masked, doubtful = sums[:size], bits[:size], flags[:size]
+        total = flat.reshape(result.shape)
         np.multiply(parts[0], parts[1], out=total, dtype=np.float64)
         np.add(total, parts[2], out=total)
         np.copyto(result, total, casting="same_kind")
-        np.bitwise_and(total.view(np.uint64), _LOW, out=masked)
+        np.bitwise_and(flat.view(np.uint64), _LOW, out=masked)
         np.equal(masked, _TIE, out=doubtful)
-        if np.fmin.reduce(np.abs(result, out=magnitude)) < _TINY32:
-            doubtful |= (np.abs(total) < _TINY32) & (total != 0)
+        magnitude = masked.view(np.float32)[:size].reshape(result.shape)
+        if np.fmin.reduce(np.abs(result, out=magnitude), axis=None) < _TINY32:
+            doubtful |= (np.abs(flat) < _TINY32) & (flat != 0)
         if doubtful.any():
-            index = np.nonzero(doubtful)[0]
+            index = np.unravel_index(np.flatnonzero(doubtful), result.shape)
             result[index] = odd_sum(*[part if part.ndim == 0 else part[index] for part in parts])
     return target
 
