@@ -1,4 +1,4 @@
-"""IEEE 754 arithmetic done the slow way, on fractions, for any small format and rounding mode: bits in, bits out.
+"""IEEE 754 arithmetic done the slow way, on fractions, for any format and rounding mode: bits in, bits out.
 
 It shares nothing with the package. NaN is the one that PTX gives.
 """
@@ -113,13 +113,17 @@ def fma(a: int, b: int, c: int, layout: Layout, mode: str) -> int:
         return layout.nan
     product_negative = negative(a, layout) != negative(b, layout)
     if is_infinite(a, layout) or is_infinite(b, layout):
-        if is_zero(a, layout) or is_zero(b, layout):
-            return layout.nan
-        if is_infinite(c, layout) and negative(c, layout) != product_negative:
+        opposite = is_infinite(c, layout) and negative(c, layout) != product_negative
+        if opposite or is_zero(a, layout) or is_zero(b, layout):
             return layout.nan
         return layout.infinity | (layout.sign if product_negative else 0)
     if is_infinite(c, layout):
         return c
+    return _finite_fma(a, b, c, layout, mode)
+
+
+def _finite_fma(a: int, b: int, c: int, layout: Layout, mode: str) -> int:
+    product_negative = negative(a, layout) != negative(b, layout)
     product, other = value(a, layout) * value(b, layout), value(c, layout)
     if product == 0 and other == 0:
         return _sum_of_zeros(product_negative, negative(c, layout), layout, mode)

@@ -102,6 +102,8 @@ def test_prmt() -> None:
     a, b = 0x8A114273, 0x7F80C1D2
     selectors = [0x3210, 0x7654, 0x5410, 0x7632, 0xFEDC, 0xBA98, 0x0123, 0x8888, 0x4444, 0xFFFF3210]
     assert run("prmt.b32", [a] * 10, [b] * 10, selectors) == [prmt(a, b, s) for s in selectors]
+    for selector in [*selectors, 0xA6B1, 0x2103, 0x5555]:
+        assert run("prmt.b32", [a, b], [b, a], selector) == [prmt(a, b, selector), prmt(b, a, selector)]
     source = [(b << 32 | a) >> (8 * i) & 0xFF for i in range(8)]
     modes = {
         "f4e": lambda n, i: source[n + i],

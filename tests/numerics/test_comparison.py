@@ -147,11 +147,12 @@ def test_mov(kind: str) -> None:
 def test_mov_of_vectors() -> None:
     """mov joins narrow registers into a wide one, the first lowest, and takes it apart."""
     parts = [[0x1234, 0xFFFF], [0xABCD, 0], [0x8001, 7], [0x7FFF, 0x8000]]
-    low, high = zip(*[(parts[0][i] | parts[1][i] << 16, parts[2][i] | parts[3][i] << 16) for i in (0, 1)])
+    low = [a | b << 16 for a, b in zip(*parts[:2], strict=True)]
+    high = [a | b << 16 for a, b in zip(*parts[2:], strict=True)]
     whole = [a | b << 32 for a, b in zip(low, high, strict=True)]
-    assert run("mov.b32", *parts[:2], vector=True) == list(low)
-    assert run("mov.b64", list(low), list(high), vector=True) == whole
+    assert run("mov.b32", *parts[:2], vector=True) == low
+    assert run("mov.b64", low, high, vector=True) == whole
     assert run("mov.b64", *parts, vector=True) == whole
-    assert run("mov.b32", list(low), destination="{2}") == list(zip(*parts[:2], strict=True))
+    assert run("mov.b32", low, destination="{2}") == list(zip(*parts[:2], strict=True))
     assert run("mov.b64", whole, destination="{2}") == list(zip(low, high, strict=True))
     assert run("mov.b64", whole, destination="{4}") == list(zip(*parts, strict=True))

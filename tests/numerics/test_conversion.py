@@ -128,8 +128,14 @@ def borders(source: Layout, target: Layout) -> list[int]:
 
 
 NARROWING = [
-    ("f32", "f64"), ("f16", "f32"), ("f16", "f64"), ("bf16", "f32"), ("bf16", "f64"), ("f16", "bf16"), ("bf16", "f16"),
-]  # fmt: skip
+    ("f32", "f64"),
+    ("f16", "f32"),
+    ("f16", "f64"),
+    ("bf16", "f32"),
+    ("bf16", "f64"),
+    ("f16", "bf16"),
+    ("bf16", "f16"),
+]
 
 
 @pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])

@@ -255,21 +255,49 @@ _MODES: dict[str, tuple[int, int, int, int]] = {
 }
 
 
+def _constant_permutation(a: Any, b: Any, selector: int, spread: bool) -> Any:
+    """The bytes that a known selector picks: those that move alike are moved together."""
+    masks: dict[tuple[bool, int], int] = {}
+    total: Any = np.uint32(0)
+    for place in range(4):
+        choice = selector >> (4 * place) & (15 if spread else 7)
+        upper, shift = bool(choice & 4), place - (choice & 3)
+        if choice & 8:
+            sign = ((b if upper else a) >> np.uint32(8 * (choice & 3) + 7)) & np.uint32(1)
+            total = total | sign * np.uint32(0xFF << (8 * place))
+        else:
+            masks[upper, shift] = masks.get((upper, shift), 0) | 0xFF << (8 * place)
+    for (upper, shift), mask in masks.items():
+        source = b if upper else a
+        moved = source << np.uint32(8 * shift) if shift >= 0 else source >> np.uint32(-8 * shift)
+        total = total | (moved & np.uint32(mask))
+    return total
+
+
+def _permutation(a: Any, b: Any, selector: Any, spread: bool) -> Any:
+    """The bytes that selectors pick, each lane its own."""
+    both = np.left_shift(b, np.uint64(32), dtype=np.uint64) | a
+    total: Any = np.uint64(0)
+    for index in range(4):
+        choice = np.right_shift(selector, np.uint32(4 * index)).astype(np.uint64)
+        byte = (both >> ((choice & np.uint64(7)) << np.uint64(3))) & np.uint64(0xFF)
+        if spread:
+            sign = (byte >> np.uint64(7)) * np.uint64(0xFF)
+            byte = np.where(choice & np.uint64(8), sign, byte)
+        total = total | (byte << np.uint64(8 * index))
+    return total
+
+
 def permute(mode: str) -> Callable[..., Any]:
     """prmt: four bytes chosen among the eight of b above a; selector bit 3 spreads the byte's sign."""
     selectors = np.array(_MODES[mode], np.uint32) if mode else None
 
     def evaluate(a: Any, b: Any, c: Any, out: Any = None) -> Any:
         selector = c if selectors is None else selectors[c & np.uint32(3)]
-        both = np.left_shift(b, np.uint64(32), dtype=np.uint64) | a
-        total: Any = np.uint64(0)
-        for index in range(4):
-            choice = np.right_shift(selector, np.uint32(4 * index)).astype(np.uint64)
-            byte = (both >> ((choice & np.uint64(7)) << np.uint64(3))) & np.uint64(0xFF)
-            if mode == "":
-                sign = (byte >> np.uint64(7)) * np.uint64(0xFF)
-                byte = np.where(choice & np.uint64(8), sign, byte)
-            total = total | (byte << np.uint64(8 * index))
-        return _u32(total, out)
+        if np.ndim(selector):
+            return _u32(_permutation(a, b, selector, not mode), out)
+        result = _constant_permutation(a, b, int(selector), not mode)
+        shape = np.broadcast_shapes(np.shape(a), np.shape(b))
+        return _u32(result if np.shape(result) == shape else np.broadcast_to(result, shape), out)
 
     return evaluate

@@ -127,11 +127,10 @@ def pair(compare: Callable[..., Any], boolean: str = "") -> Callable[..., Any]:
 
 def chosen(test: Callable[..., Any], true: int, kind: np.dtype[Any]) -> Callable[..., Any]:
     """A result of raw bits: `true` where a test holds, else 0."""
-    bits = np.array(true, f"u{kind.itemsize}")
-    zero = np.zeros((), bits.dtype)
+    raw = np.dtype(f"u{kind.itemsize}")
 
     def evaluate(*sources: Any) -> Any:
-        return np.where(test(*sources), bits, zero).view(kind)
+        return np.multiply(test(*sources).astype(raw), raw.type(true)).view(kind)
 
     return evaluate
 

@@ -15,18 +15,40 @@ from teenycuda_cli.emulator.numerics.approximations import UNARY
 from teenycuda_cli.emulator.numerics.conversions import narrow, relu, widen
 from teenycuda_cli.emulator.numerics.floating import extreme, extreme_of_magnitudes, saturated
 from teenycuda_cli.emulator.numerics.fma import odd_sum
-from teenycuda_cli.emulator.numerics.half import joined, lower, upper
+from teenycuda_cli.emulator.numerics.half import joined, lower, odd32, upper
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
-    "fma": odd_sum,
     "neg": np.negative,
     "abs": np.absolute,
     "ex2": UNARY["ex2"],
     "tanh": UNARY["tanh"],
 }
+
+
+def _fused(lost_bits: int, least: float) -> Callable[..., Any]:
+    """a × b + c in f32, rounded to odd where that looks like a tie of the half type or is its subnormal.
+
+    `lost_bits` are the fraction bits that the half type drops, `least` is its least normal value.
+    """
+    mask, tie = np.uint32((1 << lost_bits) - 1), np.uint32(1 << (lost_bits - 1))
+    least = np.float32(least)
+
+    def fma(a: Any, b: Any, c: Any) -> Any:
+        total = np.asarray((np.multiply(a, b, dtype=np.float64) + c).astype(np.float32))
+        doubtful = (np.bitwise_and(total.view(np.uint32), mask) == tie) | (np.abs(total) < least)
+        if doubtful.any():
+            index = np.nonzero(np.atleast_1d(doubtful))
+            parts = [np.broadcast_to(part, total.shape or (1,))[index] for part in (a, b, c)]
+            np.atleast_1d(total)[index] = odd32(odd_sum(*parts))
+        return total
+
+    return fma
+
+
+FMA: dict[str, Callable[..., Any]] = {"f16": _fused(13, 2.0**-14), "bf16": _fused(16, 2.0**-126)}
 
 
 def extremes(greatest: bool, keep_nan: bool, xorsign: bool) -> Callable[..., Any]:

@@ -186,8 +186,29 @@ def integer(value: float, mode: str, low: int, high: int, nan: int) -> int:
     return max(low, min(int(whole(value, mode)), high))
 
 
+def bfe_u(a: int, position: int, length: int) -> int:
+    """`length` bits of an unsigned a from `position` on."""
+    return (a >> (position & 255)) & ((1 << (length & 255)) - 1)
+
+
+def bfe_s(a: int, position: int, length: int, width: int) -> int:
+    """`length` bits of a signed a from `position` on, sign-extended."""
+    size = min(length & 255, width)
+    if size == 0:
+        return 0
+    half = 1 << (size - 1)
+    return (((a >> (position & 255)) + half) & (2 * half - 1)) - half
+
+
+def bfi(a: int, b: int, position: int, length: int, width: int) -> int:
+    """b with `length` bits from `position` on replaced by the low bits of a."""
+    mask = (((1 << (length & 255)) - 1) << (position & 255)) & ((1 << width) - 1)
+    return (b & ~mask) | ((a << (position & 255)) & mask)
+
+
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(s8, s16, s32, s64, f32, f32_of_int, clamp32, div_u, div_s, rem_u, rem_s),
     *(ftz, sat, fma32, exact.fma64, quotient, root, directed, lesser, greater, whole, integer),
+    *(bfe_u, bfe_s, bfi),
 )
 NAMESPACE: dict[str, Any] = {function.__name__: function for function in _FUNCTIONS}

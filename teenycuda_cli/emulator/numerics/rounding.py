@@ -15,30 +15,34 @@ import numpy as np
 
 from teenycuda_cli.emulator.numerics import exact
 from teenycuda_cli.emulator.numerics.blocks import blockwise
-from teenycuda_cli.emulator.numerics.fma import fma32, fma64, odd_sum, of_specials, two_product, two_sum
+from teenycuda_cli.emulator.numerics.fma import fma32, fma64, of_specials, two_product, two_sum
 
 _ROOM_LOW = 2.0**-400
 _ROOM_HIGH = 2.0**400
 
 
 def stepped(nearest: Any, lost: Any, mode: str) -> Any:
-    """The neighbour of `nearest` that a mode asks for, `lost` having the sign of exact − nearest."""
-    kind = nearest.dtype.type
-    below, above = lost < 0, lost > 0
+    """The neighbour of `nearest` that a mode asks for, `lost` having the sign of exact − nearest.
+
+    Bits of neighbours differ by one: up in magnitude is +1, infinity and zero included.
+    """
+    nearest = np.asarray(nearest)
+    bits = nearest.view(f"i{nearest.dtype.itemsize}")
+    negative = np.signbit(nearest)
     if mode == "rz":
-        below, above = below & (nearest > 0), above & (nearest < 0)
-    down, up = np.nextafter(nearest, kind(-np.inf)), np.nextafter(nearest, kind(np.inf))
-    result = nearest
-    if mode in ("rm", "rz"):
-        result = np.where(below, down, result)
-    if mode in ("rp", "rz"):
-        result = np.where(above, up, result)
-    return result[()]
+        step = np.negative((np.where(negative, lost, -lost) > 0).view(np.int8))
+    else:
+        moves = (lost < 0 if mode == "rm" else lost > 0).view(np.int8)
+        grows = negative if mode == "rm" else np.logical_not(negative)
+        step = np.multiply(moves, np.subtract(2 * grows.view(np.int8), np.int8(1)))
+    return np.add(bits, step, dtype=bits.dtype).view(nearest.dtype)[()]
 
 
 def _signs(value: Any, mode: str, exact_zero: Any) -> Any:
     """An exact zero sum of opposite signs is −0 when rounding down."""
-    return np.where(exact_zero, -value.dtype.type(0), value)[()] if mode == "rm" else value
+    if mode != "rm" or not np.any(exact_zero):
+        return value
+    return np.where(exact_zero, -value.dtype.type(0), value)[()]
 
 
 def narrowed(value: Any, mode: str) -> Any:
@@ -51,17 +55,28 @@ def narrowed(value: Any, mode: str) -> Any:
 
 def _compare(value: Any, nearest: Any) -> Any:
     """The sign of value − nearest, without ∞ − ∞."""
-    return (value > nearest).astype(np.int8) - (value < nearest).astype(np.int8)
+    return np.subtract(np.greater(value, nearest).view(np.int8), np.less(value, nearest).view(np.int8))
 
 
 def _zero_of_opposites(a: Any, b: Any, total: Any) -> Any:
-    return (total == 0) & ((a != 0) | (np.signbit(a) != np.signbit(b)))
+    zero = np.equal(total, 0)
+    return zero & ((a != 0) | (np.signbit(a) != np.signbit(b))) if zero.any() else zero
+
+
+def _sum32(total: Any, error: Any, mode: str) -> Any:
+    """An f64 sum and its error as f32: where the sum is an f32 itself, the error says what was lost."""
+    nearest = np.asarray(total).astype(np.float32)
+    lost = _compare(total, nearest)
+    tied = np.equal(lost, 0) & np.not_equal(error, 0)
+    if tied.any():
+        lost = np.where(tied & np.isfinite(total), np.sign(error), lost)
+    return stepped(nearest, lost, mode)
 
 
 def _add32(mode: str) -> Callable[..., Any]:
     def add(a: Any, b: Any) -> Any:
-        total = odd_sum(np.float32(1), a, b)
-        return _signs(narrowed(total, mode), mode, _zero_of_opposites(a, b, total))
+        total, error = two_sum(a.astype(np.float64), b.astype(np.float64))
+        return _signs(_sum32(total, error, mode), mode, _zero_of_opposites(a, b, total))
 
     return add
 
@@ -75,9 +90,9 @@ def _mul32(mode: str) -> Callable[..., Any]:
 
 def _fma32(mode: str) -> Callable[..., Any]:
     def fma(a: Any, b: Any, c: Any) -> Any:
-        total = odd_sum(a, b, c)
         product = np.multiply(a, b, dtype=np.float64)
-        return _signs(narrowed(total, mode), mode, _zero_of_opposites(product, c, total))
+        total, error = two_sum(product, c.astype(np.float64))
+        return _signs(_sum32(total, error, mode), mode, _zero_of_opposites(product, c, total))
 
     return fma
 

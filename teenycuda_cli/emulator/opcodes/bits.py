@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from teenycuda_cli.emulator.numerics import bits
 from teenycuda_cli.emulator.numerics.blocks import blocked
-from teenycuda_cli.emulator.numerics.types import width
+from teenycuda_cli.emulator.numerics.types import signed, width
 from teenycuda_cli.emulator.opcodes.table import Modifiers, Value, op
 
 _ISA = "integer-arithmetic-instructions-"
@@ -44,13 +44,17 @@ def brev(m: Modifiers) -> Value:
 @op("bfe.type d, a, b, c", type=_INT, types="b:u32 c:u32", isa=_ISA + "bfe")
 def bfe(m: Modifiers) -> Value:
     """c bits from bit b on, extended."""
-    return Value(blocked(bits.extract(m["type"]), m["type"]))
+    lane = "bfe_u({0}, {1}, {2})"
+    if signed(m["type"]):
+        lane = f"bfe_s({{0}}, {{1}}, {{2}}, {width(m['type'])})"
+    return Value(blocked(bits.extract(m["type"]), m["type"]), lane=lane)
 
 
 @op("bfi.type f, a, b, c, e", type="b32 b64", types="c:u32 e:u32", isa=_ISA + "bfi")
 def bfi(m: Modifiers) -> Value:
     """b with e bits from bit c on taken from a."""
-    return Value(blocked(bits.insert(m["type"]), m["type"]))
+    lane = f"bfi({{0}}, {{1}}, {{2}}, {{3}}, {width(m['type'])})"
+    return Value(blocked(bits.insert(m["type"]), m["type"]), lane=lane)
 
 
 @op("bmsk.mode.b32 d, a, b", mode="clamp wrap", types="a:u32 b:u32", isa=_ISA + "bmsk")

@@ -31,16 +31,21 @@ def flushable(m: Modifiers) -> bool:
 _Build = Callable[[Modifiers], Value]
 
 
-def _rows(head: str, tail: str, types: str, isa: str, **alternatives: str) -> Callable[[_Build], _Build]:
+def _rows(
+    head: str, tail: str, types: str, isa: str, results: str = "", booleans: str = ""
+) -> Callable[[_Build], _Build]:
     """Register one function for all source types: `head` goes up to the comparison, `tail` has the operands."""
 
     def register(build: _Build) -> _Build:
         before, after = head.split("{.ftz}")
         for kinds, operators in _KINDS.items():
             line = f"{before}{after}.stype {tail}"
-            op(line, cmp=operators, stype=kinds, types=types, isa=isa, **alternatives)(build)
+            op(line, cmp=operators, stype=kinds, types=types, isa=isa, dtype=results, bool=booleans)(build)
         line = f"{head}.stype {tail}"
-        op(line, cmp=_FLOAT, stype="f32", types=types, where=flushable, isa=isa, **alternatives)(build)
+        row = op(
+            line, cmp=_FLOAT, stype="f32", types=types, where=flushable, isa=isa, dtype=results, bool=booleans
+        )
+        row(build)
         return build
 
     return register
@@ -64,7 +69,7 @@ def setp_pair(m: Modifiers) -> Value:
     return Value(comparisons.pair(_compare(m)[0]))
 
 
-@_rows("setp.cmp.bool{.ftz}", "p, a, b, {!}c", "p:pred a:stype b:stype c:pred", _ISA + "setp", bool=_BOOL)
+@_rows("setp.cmp.bool{.ftz}", "p, a, b, {!}c", "p:pred a:stype b:stype c:pred", _ISA + "setp", booleans=_BOOL)
 def setp_bool(m: Modifiers) -> Value:
     """p is the comparison, combined with c."""
     evaluate, lane = _compare(m)
@@ -77,7 +82,7 @@ def setp_bool(m: Modifiers) -> Value:
     "p|q, a, b, {!}c",
     "p:pred q:pred a:stype b:stype c:pred",
     _ISA + "setp",
-    bool=_BOOL,
+    booleans=_BOOL,
 )
 def setp_bool_pair(m: Modifiers) -> Value:
     """p is the comparison combined with c, q its opposite combined with c."""
@@ -90,7 +95,7 @@ def truth(kind: str) -> int:
     return ones[kind] if kind in ones else highest("u" + kind[1:])
 
 
-@_rows("set.cmp{.ftz}.dtype", "d, a, b", "d:dtype a:stype b:stype", _ISA + "set", dtype=_SET)
+@_rows("set.cmp{.ftz}.dtype", "d, a, b", "d:dtype a:stype b:stype", _ISA + "set", results=_SET)
 def set_(m: Modifiers) -> Value:
     """All ones or 1.0 where the comparison holds, else 0."""
     chosen = comparisons.chosen(_compare(m)[0], truth(m["dtype"]), dtype(m["dtype"]))
@@ -102,8 +107,8 @@ def set_(m: Modifiers) -> Value:
     "d, a, b, {!}c",
     "d:dtype a:stype b:stype c:pred",
     _ISA + "set",
-    dtype=_SET,
-    bool=_BOOL,
+    results=_SET,
+    booleans=_BOOL,
 )
 def set_bool(m: Modifiers) -> Value:
     """All ones or 1.0 where the comparison, combined with c, holds, else 0."""

@@ -55,7 +55,7 @@ def mul(m: Modifiers) -> Value:
 @op("fma.rn{.relu}.type d, a, b, c", type=_BF16, isa=_ISA + "fma")
 def fma(m: Modifiers) -> Value:
     """a × b + c, rounded once."""
-    return _value(m, halves.ARITHMETIC["fma"])
+    return _value(m, halves.FMA[m["type"].removesuffix("x2")])
 
 
 @op("neg{.ftz}.type d, a", type=_F16, isa=_ISA + "neg")

@@ -51,4 +51,4 @@ def unpack4(m: Modifiers) -> Value:
 )
 def selp(m: Modifiers) -> Value:
     """a where c holds, else b."""
-    return Value(moves.select, lane="{0} if {2} else {1}")
+    return Value(moves.select(m["type"]), lane="{0} if {2} else {1}")
