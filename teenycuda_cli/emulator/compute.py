@@ -33,6 +33,9 @@ _SIGN_BLIND = {
 }
 
 
+_BY_OPCODE = frozenset(("and", "or", "xor", "not", "min", "max"))
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """How a register keeps its values: tag and width; a constant counts as an integer of 64 bits."""
@@ -134,19 +137,18 @@ def exact_rule(operation: Operation) -> tuple[algebra.Rule, algebra.IntegerType]
     """The rule of an instruction that is integer algebra, and the type that it works in."""
     opcode = operation.form.opcode
     modifiers = operation.modifiers
-    type_name = modifiers.get("type", "")
     if opcode == "cvt" and operation.affine == "cvt":
         source, destination = operation.sources[0], operation.destinations[0]
         return algebra.convert(source, destination), algebra.IntegerType(source)
-    if not type_name or type_name[0] not in "sub" or not type_name[1:].isdigit():
+    type_name = operation.sources[0] if operation.sources else ""
+    if type_name[:1] not in {"s", "u", "b"} or not type_name[1:].isdigit():
         return None
-    if opcode == "setp" and len(operation.sources) == 2:
+    if opcode == "setp" and len(operation.sources) == 2 and len(operation.destinations) == 1:
         rule = algebra.comparison(modifiers["cmp"])
+    elif opcode in _BY_OPCODE and not modifiers.get("relu"):
+        rule = algebra.RULES.get(opcode)
     else:
-        name = operation.affine or (opcode if opcode in {"not", "xor", "min", "max"} else "")
-        if opcode in {"min", "max"} and modifiers.get("relu"):
-            name = ""
-        rule = algebra.RULES.get(name)
+        rule = algebra.RULES.get(operation.affine or "")
     return None if rule is None else (rule, algebra.IntegerType(type_name))
 
 
