@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import click
@@ -28,6 +29,15 @@ def command(files: tuple[str, ...], entry: str | None, meta: str | None, as_json
         teenycuda inspect --json --entry softmax *.ptx
         nvcc -ptx -o - kernel.cu | teenycuda inspect -
     """
+    # Thousands of kernels make millions of objects, none of them garbage before the end.
+    gc.disable()
+    try:
+        return _inspect(files, entry, meta, as_json)
+    finally:
+        gc.enable()
+
+
+def _inspect(files: tuple[str, ...], entry: str | None, meta: str | None, as_json: bool) -> int:
     sidecar = read_sidecar(meta) if meta is not None else None
     found = [inspect_file(path, entry=entry, sidecar=sidecar) for path in files]
     if entry is not None:

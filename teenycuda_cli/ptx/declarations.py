@@ -22,9 +22,9 @@ POINTER_SPACES = frozenset((".global", ".const", ".shared", ".local"))
 INITIALIZED_SPACES = ("global", "const")
 # `.param .u64 .ptr .global .align 1 name` and `.param .align 8 .b8 name[16]`, as compilers write them.
 _USUAL = re.compile(
-    r"(\.param[ \t]++(?:\.align[ \t]++[0-9]++[ \t]++)?+\.[a-z][0-9a-z]*+"
+    r"[ \t\r\n]*+(\.param[ \t]++(?:\.align[ \t]++[0-9]++[ \t]++)?+\.[a-z][0-9a-z]*+"
     r"(?:[ \t]++\.ptr(?:[ \t]++\.[a-z]++(?<!\.align))?+(?:[ \t]++\.align[ \t]++[0-9]++)?+)?+)"
-    rf"[ \t]++({WORD})(?:\[([1-9][0-9]{{0,9}})\])?+(?=[ \t\r\n]*+[,)])"
+    rf"[ \t]++({WORD})(?:\[([1-9][0-9]{{0,9}})\])?+[ \t\r\n]*+([,)])"
 )
 LARGEST_FAMILY = 1 << 16  # variables that one `name<N>` may declare
 
@@ -241,36 +241,47 @@ def parse_parameters(
     cursor.expect("(")
     found: list[Variable] = []
     names: set[str] = set()
+    if known is not None and _usual_parameters(cursor, known, found, names):
+        return tuple(found)
     while not (cursor.value == ")" and not found):
-        variable = (_usual_parameter(cursor, known) if known is not None else None) or _parameter(
-            cursor, of_entry, prototype
-        )
-        if variable.name in names:
-            raise cursor.error(f"there is a parameter `{variable.name}` already", at=variable.offset)
-        if variable.name != "_":
-            names.add(variable.name)
-        found.append(variable)
+        variable = _parameter(cursor, of_entry, prototype)
+        _add_parameter(cursor, variable, found, names)
         if not cursor.accept(","):
             break
     cursor.expect(")")
     return tuple(found)
 
 
-def _usual_parameter(cursor: Cursor, known: dict[str, Declared]) -> Variable | None:
-    """An entry's parameter written as compilers do, taken whole; None sends it the long way."""
-    match = _USUAL.match(cursor.text, cursor.at)
-    if match is None:
-        return None
-    text, name, extent = match.groups()
-    declared = known.get(text)
-    if declared is None:
-        declared = parse_declared(Cursor(cursor.source, match.start()), "none", False, is_parameter=True)
-        if declared.type == "f16x2":
-            return None
-        known[text] = declared
-    cursor.jump(match.end())
-    shape = (int(extent),) if extent else ()
-    return _variable(declared, name, shape, None, match.start(2))
+def _add_parameter(cursor: Cursor, variable: Variable, found: list[Variable], names: set[str]) -> None:
+    if variable.name in names:
+        raise cursor.error(f"there is a parameter `{variable.name}` already", at=variable.offset)
+    if variable.name != "_":
+        names.add(variable.name)
+    found.append(variable)
+
+
+def _usual_parameters(
+    cursor: Cursor, known: dict[str, Declared], found: list[Variable], names: set[str]
+) -> bool:
+    """Take an entry's parameters as long as they are written as compilers do; whether those were all."""
+    position = cursor.at
+    while match := _USUAL.match(cursor.text, position):
+        text, name, extent, separator = match.groups()
+        declared = known.get(text)
+        if declared is None:
+            at = Cursor(cursor.source, match.start(1))
+            declared = parse_declared(at, "none", False, is_parameter=True)
+            if declared.type == "f16x2":
+                break
+            known[text] = declared
+        shape = (int(extent),) if extent else ()
+        _add_parameter(cursor, _variable(declared, name, shape, None, match.start(2)), found, names)
+        position = match.end()
+        if separator == ")":
+            cursor.jump(position)
+            return True
+    cursor.jump(position)
+    return False
 
 
 def _parameter(cursor: Cursor, of_entry: bool, prototype: bool) -> Variable:
