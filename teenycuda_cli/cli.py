@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from teenycuda_cli import __version__
-from teenycuda_cli.errors import InternalError, OutOfMemory, TeenycudaError, TimeoutExpired
+from teenycuda_cli.errors import FileError, InternalError, OutOfMemory, TeenycudaError, TimeoutExpired
 
 COMMANDS = {
     "inspect": "Tell what a PTX file, cubin or fatbin is.",
@@ -62,8 +62,22 @@ def run(arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     command = next((word for word in arguments if word in COMMANDS), "teenycuda")
     try:
-        result = group.main(args=list(arguments), prog_name="teenycuda", standalone_mode=False)
+        code = _run(arguments, command, as_json)
         sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _give_up_output()
+        return 0
+    except OSError as error:
+        _give_up_output()
+        return _report(
+            command, FileError(f"cannot write the output: {error.strerror or error}"), as_json=False
+        )
+
+
+def _run(arguments: Sequence[str], command: str, as_json: bool) -> int:
+    try:
+        result = group.main(args=list(arguments), prog_name="teenycuda", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except TeenycudaError as error:
         code = _report(command, error, as_json)
@@ -75,14 +89,17 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Aborted.", err=True)
         return 130
-    except BrokenPipeError:
-        # The reader has gone: end quietly, and keep the interpreter from flushing into the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError:
+        raise
     except Exception as error:
         if os.environ.get("TEENYCUDA_TRACEBACK"):
             raise
         return _report(command, _defect(error), as_json)
+
+
+def _give_up_output() -> None:
+    """Send what is still to come to nowhere: nobody reads it, or it cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _defect(error: Exception) -> TeenycudaError:
