@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 from tests.benchmarks.measure import Row, command_milliseconds, command_seconds_and_memory, ratio
@@ -13,6 +14,9 @@ from tests.benchmarks.measure import Row, command_milliseconds, command_seconds_
 ROOT = Path(__file__).parents[2]
 PROGRAM = str(Path(sys.executable).with_name("teenycuda"))
 MEGABYTE = 10**6
+ENTRY = re.compile(r"^\.visible \.entry .*?^}\n", re.M | re.S)
+# Entries that call a function, use a variable beside them, or hold a brace at the start of a line.
+NOT_ALONE = re.compile(r"\.entry (call_func|consts|math|print_it|reduce_sum|half_ops)\(")
 
 
 def start_up_rows(scratch: Path) -> Iterator[Row]:
@@ -46,21 +50,18 @@ def start_up_rows(scratch: Path) -> Iterator[Row]:
 
 def write_large(path: Path, size: int) -> None:
     """A PTX of that many bytes: entries of real files over and over, renamed, then their debug sections."""
-    nvcc = (ROOT / "tests/corpus/nvcc/kernels.lineinfo.ptx").read_text()
-    triton = (ROOT / "tests/corpus/triton/layernorm.sm80.ptx").read_text()
-    entries = [
-        re.search(rf"^\.visible \.entry {name}\(.*?^}}\n", text, re.M | re.S)[0]  # type: ignore[index]
-        for name, text in (("saxpy", nvcc), ("mandelbrot", nvcc), ("transpose", nvcc), ("layernorm", triton))
-    ]
-    debug = triton[triton.index("\t.file\t1") :]
+    corpus = ROOT / "tests" / "corpus"
+    texts = [path.read_text() for path in sorted(corpus.glob("triton/*.sm80.ptx"))]
+    debug = texts[0][texts[0].index("\t.file\t1") :]
+    texts.append((corpus / "nvcc" / "kernels.lineinfo.ptx").read_text())
+    entries = [entry for text in texts for entry in ENTRY.findall(text) if not NOT_ALONE.search(entry)]
     with path.open("w") as file:
         file.write(".version 8.7\n.target sm_80\n.address_size 64\n")
         file.write(".extern .shared .align 16 .b8 global_smem[];\n")
-        number = 0
-        while file.tell() < size - len(debug):
-            number += 1
-            for entry in entries:
-                file.write(entry.replace("(", f"_{number}(", 1))
+        for number, entry in enumerate(cycle(entries)):
+            if file.tell() > size - len(debug):
+                break
+            file.write(entry.replace("(", f"_{number}(", 1))
         file.write(debug)
 
 
