@@ -89,6 +89,10 @@ def _run(arguments: Sequence[str], command: str, as_json: bool) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Aborted.", err=True)
         return 130
+    except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):  # Click's own answer to a closed pipe is code 1
+            raise leaving.__context__ from None
+        raise
     except OSError:
         raise
     except Exception as error:
@@ -154,4 +158,7 @@ def _print_error_document(command: str, exit_code: int, **error: Any) -> None:
         "error": dict.fromkeys(("kind", "message", "file", "line", "column", "hint")) | error,
         "exit_code": exit_code,
     }
-    click.echo(json.dumps(document, indent=2))
+    try:
+        click.echo(json.dumps(document, indent=2))
+    except BrokenPipeError:  # nobody reads it, but the exit code still tells
+        _give_up_output()
