@@ -10,16 +10,15 @@ import numpy as np
 
 from teenycuda_cli.emulator.numerics.types import dtype
 
-LANES = 16384
-SMALL = 12288
+LANES = 12288
 """Lanes of a piece whose f64 temporaries still come from the allocator's heap, not page by page from the system."""
 
 
 def blockwise(function: Callable[..., Any], result: Any, lanes: int = LANES) -> Callable[..., Any]:
     """An evaluate that calls `function(*sources)` on at most so many lanes at a time.
 
-    `result` is the dtype of what it gives. The function never
-    sees `out`, and may return an array without dimensions for scalars.
+    `result` is the dtype of what it gives. The function never sees `out`; it
+    may return an array without dimensions for scalars.
     """
     result = np.dtype(result)
 
@@ -32,9 +31,8 @@ def blockwise(function: Callable[..., Any], result: Any, lanes: int = LANES) -> 
             np.copyto(out, value)
             return out
         target = np.empty(shape, result) if out is None else out
-        lines = target.reshape(-1)
-        for piece, parts in pieces(sources, shape, lanes):
-            lines[piece] = function(*parts)
+        for piece, parts in slabs(target, sources, lanes):
+            piece[...] = function(*parts)
         return target
 
     return evaluate
@@ -52,28 +50,11 @@ def shape_of(sources: tuple[Any, ...], out: Any) -> tuple[int, ...]:
     return np.broadcast_shapes(*[np.shape(source) for source in sources])
 
 
-def pieces(
-    sources: tuple[Any, ...], shape: tuple[int, ...], lanes: int = LANES
-) -> Iterator[tuple[slice, list[Any]]]:
-    """The sources, flattened, so many lanes at a time, each time with its slice of the flat result."""
-    flat = [_flat(source, shape) for source in sources]
-    for start in range(0, math.prod(shape), lanes):
-        piece = slice(start, start + lanes)
-        yield piece, [part if part.ndim == 0 else part[piece] for part in flat]
-
-
-def _flat(source: Any, shape: tuple[int, ...]) -> Any:
-    array = np.asarray(source)
-    if array.ndim == 0:
-        return array
-    return np.broadcast_to(array, shape).reshape(-1)
-
-
-def slabs(target: Any, sources: tuple[Any, ...], lanes: int = SMALL) -> Iterator[tuple[Any, list[Any]]]:
+def slabs(target: Any, sources: tuple[Any, ...], lanes: int = LANES) -> Iterator[tuple[Any, list[Any]]]:
     """`target` and the sources cut along the outer axes into pieces of so many lanes at most, nothing copied."""
     arrays = [np.asarray(source) for source in sources]
     shape = target.shape
-    if all([array.ndim == 0 or (array.shape == shape and array.flags.c_contiguous) for array in arrays]):
+    if all(array.ndim == 0 or (array.shape == shape and array.flags.c_contiguous) for array in arrays):
         target = target.reshape(-1)
         arrays = [array.reshape(-1) if array.ndim else array for array in arrays]
     else:

@@ -130,7 +130,7 @@ def finite(values: Any, target: str) -> Any:
 
 
 def packed_integers(kind: str, with_c: bool) -> Callable[..., Any]:
-    """cvt.pack: a and b (s32) clamped to a small integer type and put beside one another, c's low bits above."""
+    """cvt.pack: a and b (s32) clamped to a small integer type, a above b and c's low bits above both."""
     bits = width(kind)
     low, high = np.int32(lowest(kind)), np.int32(highest(kind))
     mask, size = np.uint32((1 << bits) - 1), np.uint32(bits)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator.numerics import exact, lane
-from teenycuda_cli.emulator.numerics.blocks import SMALL, blockwise, shape_of, slabs
+from teenycuda_cli.emulator.numerics.blocks import LANES, blockwise, shape_of, slabs
 
 _LOW = np.uint64(0x1FFFFFFF)
 _TIE = np.uint64(0x10000000)
@@ -70,9 +70,9 @@ def fma32(a: Any, b: Any, c: Any, out: Any = None) -> Any:
     sources = (a, b, c)
     shape = shape_of(sources, out)
     if shape == ():
-        return np.float32(odd_sum(a, b, c))
+        return np.float32(lane.fma32(float(a), float(b), float(c)))
     target = np.empty(shape, np.float32) if out is None else out
-    room = min(target.size, SMALL)
+    room = min(target.size, LANES)
     sums, bits, flags = np.empty(room), np.empty(room, np.uint64), np.empty(room, np.bool_)
     for result, parts in slabs(target, sources):
         size = result.size

@@ -34,11 +34,11 @@ def _fused(lost_bits: int, least: float) -> Callable[..., Any]:
     `lost_bits` are the fraction bits that the half type drops, `least` is its least normal value.
     """
     mask, tie = np.uint32((1 << lost_bits) - 1), np.uint32(1 << (lost_bits - 1))
-    least = np.float32(least)
+    tiny = np.float32(least)
 
     def fma(a: Any, b: Any, c: Any) -> Any:
         total = np.asarray((np.multiply(a, b, dtype=np.float64) + c).astype(np.float32))
-        doubtful = (np.bitwise_and(total.view(np.uint32), mask) == tie) | (np.abs(total) < least)
+        doubtful = (np.bitwise_and(total.view(np.uint32), mask) == tie) | (np.abs(total) < tiny)
         if doubtful.any():
             index = np.nonzero(np.atleast_1d(doubtful))
             parts = [np.broadcast_to(part, total.shape or (1,))[index] for part in (a, b, c)]

@@ -34,7 +34,7 @@ _Build = Callable[[Modifiers], Value]
 def _rows(
     head: str, tail: str, types: str, isa: str, results: str = "", booleans: str = ""
 ) -> Callable[[_Build], _Build]:
-    """Register one function for all source types: `head` goes up to the comparison, `tail` has the operands."""
+    """Register one function for all source types; the source type stands between `head` and `tail`."""
 
     def register(build: _Build) -> _Build:
         before, after = head.split("{.ftz}")
