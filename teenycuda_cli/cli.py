@@ -76,9 +76,15 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str], command: str, as_json: bool) -> int:
+    if "_TEENYCUDA_COMPLETE" in os.environ:
+        group.main(prog_name="teenycuda")  # a shell asks for completions; this ends the process
     try:
-        result = group.main(args=list(arguments), prog_name="teenycuda", standalone_mode=False)
+        # Not `group.main`, which answers a closed pipe with the code of a failed check.
+        with group.make_context("teenycuda", list(arguments)) as context:
+            result = group.invoke(context)
         return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
     except TeenycudaError as error:
         code = _report(command, error, as_json)
         if isinstance(error, TimeoutExpired) and error.abandon:
@@ -89,10 +95,6 @@ def _run(arguments: Sequence[str], command: str, as_json: bool) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Aborted.", err=True)
         return 130
-    except SystemExit as leaving:
-        if isinstance(leaving.__context__, BrokenPipeError):  # Click's own answer to a closed pipe is code 1
-            raise leaving.__context__ from None
-        raise
     except OSError:
         raise
     except Exception as error:
