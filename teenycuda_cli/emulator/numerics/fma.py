@@ -13,15 +13,16 @@ one by one in integers.
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.numerics import exact, lane
+from teenycuda_cli.emulator.numerics import exact
 from teenycuda_cli.emulator.numerics.blocks import LANES, blockwise, shape_of, slabs
 
-_LOW = np.uint64(0x1FFFFFFF)
-_TIE = np.uint64(0x10000000)
+_THREE = np.uint32(3)
+_TIE = np.int32(-(2**31))
 _TINY32 = np.float32(2.0**-126)
 _SPLIT = np.float64(134217729.0)  # 2²⁷ + 1
 _ROOM_LOW = 2.0**-400
@@ -65,30 +66,53 @@ def odd_sum(a: Any, b: Any, c: Any) -> Any:
     return odd(total, error) if np.any(error) else total
 
 
+class _Scratch(threading.local):
+    """Temporaries of `fma32`, kept: memory fresh from the system costs more than the arithmetic."""
+
+    def __init__(self) -> None:
+        self.product = np.empty(LANES)
+        self.total = np.empty(LANES)
+        self.addend = np.empty(LANES)
+        self.low = np.empty(LANES, np.uint32)
+
+
+_SCRATCH = _Scratch()
+
+
 def fma32(a: Any, b: Any, c: Any, out: Any = None) -> Any:
     """a × b + c of f32, rounded once."""
     sources = (a, b, c)
     shape = shape_of(sources, out)
     if shape == ():
-        return np.float32(lane.fma32(float(a), float(b), float(c)))
+        return np.float32(odd_sum(a, b, c))
     target = np.empty(shape, np.float32) if out is None else out
-    room = min(target.size, LANES)
-    sums, bits, flags = np.empty(room), np.empty(room, np.uint64), np.empty(room, np.bool_)
-    for result, parts in slabs(target, sources):
-        size = result.size
-        flat, masked, doubtful = sums[:size], bits[:size], flags[:size]
-        total = flat.reshape(result.shape)
-        np.multiply(parts[0], parts[1], out=total, dtype=np.float64)
-        np.add(total, parts[2], out=total)
+    for result, (x, y, z) in slabs(target, sources):
+        size, form = result.size, result.shape
+        flat, low = _SCRATCH.total[:size], _SCRATCH.low[:size]
+        total, product = flat.reshape(form), _SCRATCH.product[:size].reshape(form)
+        addend = _SCRATCH.addend[:size].reshape(form)
+        factor, other = (x, y) if x.ndim else (y, x)
+        np.copyto(product, factor)
+        np.copyto(addend, other)
+        np.multiply(product, addend, out=product)
+        np.copyto(addend, z)
+        np.add(product, addend, out=total)
         np.copyto(result, total, casting="same_kind")
-        np.bitwise_and(flat.view(np.uint64), _LOW, out=masked)
-        np.equal(masked, _TIE, out=doubtful)
-        magnitude = masked.view(np.float32)[:size].reshape(result.shape)
+        # a tie: the 29 bits that f32 lacks are 100…0
+        np.copyto(low, flat.view(np.uint64), casting="unsafe")
+        np.left_shift(low, _THREE, out=low)
+        doubtful = None
+        if low.view(np.int32).min() == _TIE:
+            inexact = (total - product) != addend
+            inexact |= (total - addend) != product
+            doubtful = (low.view(np.int32) == _TIE) & inexact.reshape(-1)
+        magnitude = low.view(np.float32).reshape(form)
         if np.fmin.reduce(np.abs(result, out=magnitude), axis=None) < _TINY32:
-            doubtful |= (np.abs(flat) < _TINY32) & (flat != 0)
-        if doubtful.any():
-            index = np.unravel_index(np.flatnonzero(doubtful), result.shape)
-            result[index] = odd_sum(*[part if part.ndim == 0 else part[index] for part in parts])
+            tiny = (np.abs(flat) < _TINY32) & (flat != 0)
+            doubtful = tiny if doubtful is None else doubtful | tiny
+        if doubtful is not None and doubtful.any():
+            index = np.unravel_index(np.flatnonzero(doubtful), form)
+            result[index] = odd_sum(*[part if part.ndim == 0 else part[index] for part in (x, y, z)])
     return target
 
 
