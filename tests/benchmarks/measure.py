@@ -45,13 +45,13 @@ def ratio(
 
 def command_milliseconds(command: Sequence[str]) -> float:
     """Wall time of a command that must succeed."""
-    return milliseconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
+    return milliseconds(lambda: subprocess.run(command, check=True, capture_output=True))
 
 
 def command_seconds_and_memory(command: Sequence[str]) -> tuple[float, int]:
     """Wall seconds and peak resident bytes of a command that must succeed."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
