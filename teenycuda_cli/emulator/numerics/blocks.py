@@ -11,7 +11,7 @@ import numpy as np
 from teenycuda_cli.emulator.numerics.types import dtype
 
 LANES = 12288
-"""Lanes of a piece whose f64 temporaries still come from the allocator's heap, not page by page from the system."""
+"""Lanes of a piece: its f64 temporaries still come from the allocator's heap, not page by page."""
 
 
 def blockwise(function: Callable[..., Any], result: Any, lanes: int = LANES) -> Callable[..., Any]:
@@ -51,7 +51,7 @@ def shape_of(sources: tuple[Any, ...], out: Any) -> tuple[int, ...]:
 
 
 def slabs(target: Any, sources: tuple[Any, ...], lanes: int = LANES) -> Iterator[tuple[Any, list[Any]]]:
-    """`target` and the sources cut along the outer axes into pieces of so many lanes at most, nothing copied."""
+    """`target` and the sources cut along the outer axes into pieces of so many lanes, nothing copied."""
     arrays = [np.asarray(source) for source in sources]
     shape = target.shape
     if all(array.ndim == 0 or (array.shape == shape and array.flags.c_contiguous) for array in arrays):
