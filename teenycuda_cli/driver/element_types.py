@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
+
+from teenycuda_cli.driver.nearest import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def suggest(word: str, *, scalar: bool = False) -> str:
     """A hint for a word that names no type: the nearest spelling, or the list."""
     names = [name for name, element in ELEMENT_TYPES.items() if element.scalar or not scalar]
     spellings = [word for word, name in SPELLINGS.items() if name in names]
-    near = get_close_matches(word.lower(), [*names, *spellings], n=1, cutoff=0.6)
+    near = nearest(word.lower(), [*names, *spellings])
     if near:
-        return f"did you mean {near[0]}?"
+        return f"did you mean {near}?"
     return f"the types are {', '.join(names)}"

@@ -15,7 +15,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,6 +33,7 @@ from teenycuda_cli.driver.expression_values import (
     plain_index,
     settle,
 )
+from teenycuda_cli.driver.nearest import nearest
 from teenycuda_cli.errors import TimeoutExpired, UsageError
 
 LONGEST = 4096  # characters
@@ -208,9 +208,9 @@ class _Interpreter:
             return element
         if name in FUNCTIONS:
             self.fail(node, f"{name} is a function", hint=f"write {name}(…)")
-        near = get_close_matches(name, [*self.values, *CONSTANTS, *FUNCTIONS], n=1)
+        near = nearest(name, [*self.values, *CONSTANTS, *FUNCTIONS])
         known = ", ".join(self.values) or "none"
-        hint = f"did you mean {near[0]}?" if near else f"the arguments are: {known}"
+        hint = f"did you mean {near}?" if near else f"the arguments are: {known}"
         return self.fail(node, f"no argument is called {name!r}", hint=hint)
 
     def _visit_Tuple(self, node: ast.Tuple) -> Any:
@@ -256,8 +256,8 @@ class _Interpreter:
 
     def _unknown_attribute(self, node: ast.Attribute) -> NoReturn:
         names = [*ATTRIBUTES, *METHODS]
-        near = get_close_matches(node.attr, names, n=1)
-        hint = f"did you mean .{near[0]}?" if near else f"there are {', '.join('.' + name for name in names)}"
+        near = nearest(node.attr, names)
+        hint = f"did you mean .{near}?" if near else f"there are {', '.join('.' + name for name in names)}"
         self.fail(node, f"no attribute .{node.attr} here", hint=hint)
 
     def _is_numpy(self, node: ast.expr) -> bool:
@@ -277,8 +277,8 @@ class _Interpreter:
             self.fail(target, "this cannot be called")
         function = FUNCTIONS.get(name)
         if function is None:
-            near = get_close_matches(name, FUNCTIONS, n=1)
-            hint = f"did you mean {near[0]}?" if near else "the functions are " + " ".join(sorted(FUNCTIONS))
+            near = nearest(name, FUNCTIONS)
+            hint = f"did you mean {near}?" if near else "the functions are " + " ".join(sorted(FUNCTIONS))
             self.fail(target, f"no function is called {name!r}", hint=hint)
         positional += [self.visit(argument) for argument in node.args]
         keywords: dict[str, Any] = {}

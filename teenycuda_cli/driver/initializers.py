@@ -7,8 +7,8 @@ INIT := zeros | ones | arange[:START[:STEP]] | rand[:LO:HI] | randn[:MEAN:STD] |
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from teenycuda_cli.driver.nearest import nearest
 from teenycuda_cli.driver.numbers import Number, parse_number
 
 
@@ -74,8 +74,8 @@ def parse_initializer(text: str) -> Initializer:
         return _list(text)
     if not text:
         raise InitializerError("the initial value is missing", 0, expected=_expected())
-    near = get_close_matches(word, _WORDS, n=1)
-    hint = f"did you mean {near[0]}?" if near else None
+    near = nearest(word, _WORDS)
+    hint = f"did you mean {near}?" if near else None
     if text.endswith((".npy", ".bin")) or text.startswith("@"):
         hint = f"a file is given without the =: SHAPExTYPE@{text.lstrip('@')}"
     raise InitializerError(f"unknown initial value {text!r}", 0, len(text), _expected(), hint)

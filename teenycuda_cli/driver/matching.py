@@ -9,7 +9,6 @@ from teenycuda_cli.driver.arguments import Address, Alias, Argument, Buffer, Byt
 from teenycuda_cli.driver.buffers import HostBuffer
 from teenycuda_cli.driver.packing import pack_bytes, pack_pointer, pack_scalar
 from teenycuda_cli.driver.program import Kernel
-from teenycuda_cli.driver.signature import parameter_lines, starting_command
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.ptx.syntax import Parameter
 
@@ -36,6 +35,8 @@ def check_count(kernel: Kernel, arguments: Sequence[Argument], path: str, *, sev
     wanted = kernel.roles.count("user")
     if len(arguments) == wanted:
         return
+    from teenycuda_cli.driver import signature  # noqa: PLC0415  (only where the arguments do not fit)
+
     texts = [argument.text for argument in arguments]
     hidden = len(kernel.roles) - wanted
     filled = f", and {hidden} that {'is' if hidden == 1 else 'are'} filled by itself" if hidden else ""
@@ -43,8 +44,8 @@ def check_count(kernel: Kernel, arguments: Sequence[Argument], path: str, *, sev
         message = f"{kernel.name} takes {wanted} argument(s){filled}; {len(arguments)} were given"
     else:
         message = f"{kernel.name} takes {wanted} argument(s){filled}; none is given"
-    command = starting_command(path, kernel, several=several)
-    raise UsageError(message, context=parameter_lines(kernel, texts), hint=f"start from: {command}")
+    command = signature.starting_command(path, kernel, several=several)
+    raise UsageError(message, context=signature.parameter_lines(kernel, texts), hint=f"start from: {command}")
 
 
 def bind(

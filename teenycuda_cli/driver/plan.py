@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from teenycuda_cli.driver.expectations import (
 from teenycuda_cli.driver.geometry import Geometry, choose_block, choose_cluster, parse_dim3
 from teenycuda_cli.driver.image import Image, read_image
 from teenycuda_cli.driver.matching import Binding, bind, check_count
+from teenycuda_cli.driver.nearest import nearest
 from teenycuda_cli.driver.program import Kernel, read_program
 from teenycuda_cli.driver.saving import Save, check_save, parse_save
 from teenycuda_cli.driver.scratch import scratch_bytes
@@ -194,9 +194,9 @@ def _views(arguments: Sequence[Argument], buffers: Mapping[str, HostBuffer]) -> 
 
 def _view(views: Mapping[str, View], name: str, option: str) -> View:
     if name not in views:
-        near = get_close_matches(name, views, n=1)
+        near = nearest(name, views)
         there = ", ".join(views) or "none was given"
-        hint = f"did you mean {near[0]}?" if near else f"buffers: {there}"
+        hint = f"did you mean {near}?" if near else f"buffers: {there}"
         raise UsageError(f"{option} {name}: no buffer is called {name!r}", hint=hint)
     return views[name]
 

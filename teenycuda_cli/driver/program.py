@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from teenycuda_cli.driver.image import Image
+from teenycuda_cli.driver.nearest import nearest
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.ptx.metadata import Metadata, Sidecar, blocks, read_metadata
 from teenycuda_cli.ptx.sidecar import find_sidecar, read_sidecar
@@ -149,8 +149,8 @@ def _choose(names: Sequence[str], wanted: str | None, preferred: str | None, fil
     if wanted is not None:
         if wanted in names:
             return wanted
-        near = get_close_matches(wanted, names, n=1)
-        hint = f"did you mean {near[0]}?" if near else None
+        near = nearest(wanted, names)
+        hint = f"did you mean {near}?" if near else None
         raise UsageError(f"no kernel is called {wanted!r}; there are:", file=file, context=listing, hint=hint)
     if len(names) == 1:
         return names[0]

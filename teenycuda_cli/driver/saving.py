@@ -10,7 +10,6 @@ import numpy as np
 from teenycuda_cli.driver.array_files import npy_bytes
 from teenycuda_cli.driver.dtypes import Array, decode
 from teenycuda_cli.driver.element_types import ElementType
-from teenycuda_cli.driver.png import png_bytes
 from teenycuda_cli.errors import FileError, UsageError
 from teenycuda_cli.files import write_whole
 
@@ -80,7 +79,11 @@ def _encoded(form: str, element: ElementType, stored: Array) -> bytes:
     values = decode(element, stored)
     if form == "npy":
         return npy_bytes(values)
-    return png_bytes(values) if form == "png" else _csv(values)
+    if form == "csv":
+        return _csv(values)
+    from teenycuda_cli.driver.png import png_bytes  # noqa: PLC0415  (most launches draw nothing)
+
+    return png_bytes(values)
 
 
 def _csv(values: Array) -> bytes:
