@@ -20,6 +20,7 @@ import numpy as np
 
 from teenycuda_cli.emulator.numerics import exact
 from teenycuda_cli.emulator.numerics.blocks import LANES, blockwise, shape_of, slabs
+from teenycuda_cli.emulator.numerics.fused import FusedMultiplyAdd
 
 _THREE = np.uint32(3)
 _TIE = np.int32(-(2**31))
@@ -79,8 +80,8 @@ class _Scratch(threading.local):
 _SCRATCH = _Scratch()
 
 
-def fma32(a: Any, b: Any, c: Any, out: Any = None) -> Any:
-    """a × b + c of f32, rounded once."""
+def exact_fma32(a: Any, b: Any, c: Any, out: Any = None) -> Any:
+    """a × b + c of f32, rounded once, by way of f64."""
     sources = (a, b, c)
     shape = shape_of(sources, out)
     if shape == ():
@@ -116,6 +117,9 @@ def fma32(a: Any, b: Any, c: Any, out: Any = None) -> Any:
     return target
 
 
+fma32 = FusedMultiplyAdd(np.float32, exact_fma32)
+
+
 def of_specials(a: Any, b: Any, c: Any) -> Any:
     """a × b + c with two roundings, where a zero, an infinity or NaN makes it exact or settles it."""
     only_c = np.isinf(c) & np.isfinite(a) & np.isfinite(b)
@@ -145,4 +149,4 @@ def _fma64(a: Any, b: Any, c: Any) -> Any:
     return result[()]
 
 
-fma64 = blockwise(_fma64, np.float64, 8192)
+fma64 = FusedMultiplyAdd(np.float64, blockwise(_fma64, np.float64, 8192))

@@ -124,11 +124,20 @@ def absolute_difference_add(a: Any, b: Any, c: Any, out: Any = None) -> Any:
 
 def divide(a: Any, b: Any, out: Any = None) -> Any:
     """a ÷ b toward zero; all ones where b is zero; the least value ÷ −1 is itself."""
+    if a.dtype.kind == "i" and a.dtype.itemsize < 8:
+        return _divide_signed(a, b)
     quotient = np.floor_divide(a, b, out=out)
     if a.dtype.kind == "i":
         inexact = (quotient * b != a) & ((a < 0) != (b < 0))
         quotient = np.add(quotient, inexact, out=out, dtype=a.dtype)
     return _where(b == 0, ~a.dtype.type(0), quotient)
+
+
+def _divide_signed(a: Any, b: Any) -> Any:
+    """a ÷ b through f64, whose quotient of 32-bit integers never rounds up to the next integer."""
+    none = np.equal(b, 0)
+    quotient = np.divide(a, b + none if none.any() else b, dtype=np.float64)
+    return _where(none, ~a.dtype.type(0), quotient.astype(np.int64).astype(a.dtype))
 
 
 def remainder(a: Any, b: Any, out: Any = None) -> Any:

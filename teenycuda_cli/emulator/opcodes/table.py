@@ -19,6 +19,11 @@ needs. Rows are parsed when their opcode is first asked for, and decoded
 operations are kept by full name and operand shape: decoding is on the way of
 every launch.
 
+`affine` names integer algebra that the engine may do on exact values instead
+of arrays: add sub mul mad neg not and or xor shl shr min max mov are the
+operation itself in the type `m["type"]`; `wide` and `madwide` are mul.wide and
+mad.wide, `cvt` goes from `m["atype"]` to `m["dtype"]`.
+
 NaN. PTX gives the one NaN 0x7fffffff where x86 hands payloads on. Testing
 every result would cost as much as the addition itself, so arithmetic leaves
 its NaNs as they come and says so by `raw_nan`: whoever looks at the bits of

@@ -1,0 +1,93 @@
+"""The processor's own fused multiply-add, by way of numpy's complex product.
+
+Where the processor has one, numpy computes the imaginary part of
+(x + i z)(1 + i y) as fma(x, y, z × 1): one rounding. Whether this numpy on this
+processor does so is tried out on hard cases before it is relied on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from teenycuda_cli.emulator.numerics.blocks import shape_of, slabs
+
+_PIECE = 8192
+_COMPLEX = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
+
+
+class _Scratch(threading.local):
+    """Temporaries, kept: memory fresh from the system costs more than the arithmetic."""
+
+    def __init__(self, kind: Any) -> None:
+        self.left = np.empty(_PIECE, kind)
+        self.right = np.ones(_PIECE, kind)
+        self.product = np.empty(_PIECE, kind)
+        self.scalar = np.ones((), kind)
+
+
+class FusedMultiplyAdd:
+    """a × b + c of one float dtype with one rounding, or `exactly` where the processor cannot be trusted with it."""
+
+    def __init__(self, dtype: Any, exactly: Callable[..., Any]) -> None:
+        """`exactly(a, b, c, out=None)` is right everywhere, and slower."""
+        self.dtype = np.dtype(dtype)
+        self.exactly = exactly
+        self._scratch = _Scratch(_COMPLEX[self.dtype])
+        self._trusted: bool | None = None
+
+    def __call__(self, a: Any, b: Any, c: Any, out: Any = None) -> Any:
+        """Arrays or scalars in, an array or scalar of their broadcast shape out."""
+        shape = shape_of((a, b, c), out)
+        if shape == ():
+            return self.exactly(a, b, c, out=out)
+        if self._trusted is None:
+            self._trusted = self._tried_out()
+        if not self._trusted:
+            return self.exactly(a, b, c, out=out)
+        return self._fused(a, b, c, np.empty(shape, self.dtype) if out is None else out)
+
+    def _fused(self, a: Any, b: Any, c: Any, target: Any) -> Any:
+        scratch = self._scratch
+        for result, (x, y, z) in slabs(target, (a, b, c), _PIECE):
+            size, form = result.size, result.shape
+            left, product = scratch.left[:size].reshape(form), scratch.product[:size].reshape(form)
+            factor, other = (x, y) if x.ndim else (y, x)
+            left.real = factor
+            left.imag = z
+            if other.ndim:
+                right = scratch.right[:size].reshape(form)
+                right.imag = other
+            else:
+                right = scratch.scalar
+                right.imag = other
+            np.multiply(left, right, out=product)
+            np.copyto(result, product.imag)
+        return target
+
+    def _tried_out(self) -> bool:
+        """Whether random bits, ties, cancellation and subnormal results all come out right, at every tail length."""
+        rng = np.random.default_rng(20)
+        count, width = 331, self.dtype.itemsize
+        a, b, c = (rng.integers(0, 256, count * width, np.uint8).view(self.dtype) for _ in range(3))
+        a[:200] = rng.random(200) + 1
+        b[:200] = rng.random(200) + 1
+        c[:60] = rng.random(60)
+        c[60:120] = (-a * b)[60:120]
+        b[120:160] = self.dtype.type(2.5)
+        c[120:160] = rng.random(40)
+        b[160:200] = np.finfo(self.dtype).tiny * rng.random(40)
+        c[160:200] = np.finfo(self.dtype).tiny * rng.random(40)
+        wanted = self.exactly(a, b, c)
+        scalar = self.exactly(a, b[120], c)
+        for length in (1, 2, 3, 5, 7, 15, 17, 33, count):
+            for start in {0, count - length}:
+                x, y, z = a[start:][:length], b[start:][:length], c[start:][:length]
+                for second, expected in ((y, wanted), (b[120], scalar)):
+                    got = self._fused(x, second, z, np.empty(length, self.dtype))
+                    if not np.array_equal(got, expected[start:][:length], equal_nan=True):
+                        return False
+        return True
