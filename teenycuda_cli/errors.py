@@ -91,6 +91,10 @@ class LaunchError(TeenycudaError):
     kind = "launch"
 
 
+class DeviceFault(LaunchError):
+    """A fault that a GPU tells without its place: the emulator can find that."""
+
+
 class UnsupportedError(TeenycudaError):
     """Something that the emulator lacks; all of it is named at once, before anything runs."""
 

@@ -150,9 +150,17 @@ class LoadedModule(Protocol):
 class Device(Protocol):
     """A GPU or the emulator, opened; leaving its context releases all that it holds."""
 
-    kind: str  # "cuda" or "cpu"
-    name: str
-    arch: str  # "sm_90"; of the emulator, the highest target that it takes
+    @property
+    def kind(self) -> str:
+        """Which of the two it is: "cuda" or "cpu"."""
+
+    @property
+    def name(self) -> str:
+        """What people call it, "NVIDIA H200"."""
+
+    @property
+    def arch(self) -> str:
+        """Its architecture, "sm_90"; of the emulator, the highest target that it takes."""
 
     @property
     def limits(self) -> Limits:

@@ -42,7 +42,7 @@ from teenycuda_cli.driver.results import ArgumentResult, DeviceName, LaunchRepor
 from teenycuda_cli.driver.saving import write_save
 from teenycuda_cli.driver.scratch import scratch
 from teenycuda_cli.driver.statistics import statistics
-from teenycuda_cli.errors import TimeoutExpired
+from teenycuda_cli.errors import DeviceFault, TimeoutExpired
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.measuring import Measurement
@@ -73,7 +73,12 @@ def launch(
         return _dry_run(request, plan)
     with started.open(notice) as device:
         _check_geometry(plan, device.limits, device.name)
-        ran = _run(request, plan, device, deadline, progress)
+        try:
+            ran = _run(request, plan, device, deadline, progress)
+        except DeviceFault as fault:
+            from teenycuda_cli.driver.rerun import explained  # noqa: PLC0415  (faults are rare)
+
+            raise explained(fault, request, emulated=plan.ptx is not None) from fault
         for name in _unstable(plan, ran):
             notice(f"{name}: other bytes after benching than after the first launch")
         told = DeviceName(device.kind, device.name, device.arch)

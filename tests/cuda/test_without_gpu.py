@@ -94,8 +94,10 @@ def test_fault_names_call_error_kernel_and_shape(run_faked: Run, store: str) -> 
     """A fault is told as the first call that failed, with the error, the kernel, grid, block and a way on."""
     result = run_faked("launch", store, *LAUNCH, "--device", "cuda", cuEventQuery=700)
     assert result.returncode == 4
-    for words in ("cuEventQuery", "CUDA_ERROR_ILLEGAL_ADDRESS", "grid 2", "block 32", " k", "--device cpu"):
+    for words in ("cuEventQuery", "CUDA_ERROR_ILLEGAL_ADDRESS", "grid 2", "block 32", "kernel k"):
         assert words in result.stderr
+    command = f"teenycuda launch {store} --grid 2 --block 32 --arg p=ptr:4xi32=zeros --device cpu"
+    assert result.stderr.rstrip().endswith(command)
     assert "could not be given back" not in result.stderr
 
 

@@ -17,7 +17,7 @@ from teenycuda_cli.driver.cuda.printf import captured_output
 from teenycuda_cli.driver.cuda.properties import PORTABLE_CLUSTER_BLOCKS
 from teenycuda_cli.driver.cuda.waiting import wait_for
 from teenycuda_cli.driver.device import BenchOptions, BenchRun, FunctionInfo, LaunchConfig, LaunchOutcome
-from teenycuda_cli.errors import LaunchError, TimeoutExpired
+from teenycuda_cli.errors import DeviceFault, LaunchError, TimeoutExpired
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.cuda.device import CudaDevice
@@ -148,13 +148,12 @@ class CudaFunction:
             with self._device.watching():
                 yield
         except DriverError as error:
-            happened = "stopped the kernel" if error.is_fault else "refused the launch of"
+            context = (describe(config), f"first call that failed: {error.call}")
+            reason = f"{error.name}: {error.explanation}"
+            if error.is_fault:
+                raise DeviceFault(f"kernel {self.info.name} faulted: {reason}", context=context) from error
             raise LaunchError(
-                f"{error.name}: {error.explanation}: the device {happened} {self.info.name}",
-                context=(describe(config), f"first call that failed: {error.call}"),
-                hint="--device cpu runs the same command on the emulator, which names the thread and the line"
-                if error.is_fault
-                else None,
+                f"kernel {self.info.name} was not launched: {reason}", context=context
             ) from error
 
 
