@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +72,30 @@ def test_every_folder_is_named() -> None:
     section = README[README.index("## How it is built") : README.index("## Developing")]
     for folder in (path.parent.name for path in (ROOT / "teenycuda_cli").glob("*/__init__.py")):
         assert f"{folder}/" in section
+
+
+def _smoke(folder: Path) -> subprocess.CompletedProcess[str]:
+    script = re.search(r"^```sh\n(.*?)^```$", README, re.M | re.S)
+    assert script
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["sh", "-c", script[1]],
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_smoke_script(tmp_path: Path) -> None:
+    """The script for CI jobs passes as it stands, and fails for a kernel that computes something else."""
+    samples = tmp_path / "samples"
+    samples.mkdir()
+    good = (ROOT / "samples" / "axpy.ptx").read_text()
+    (samples / "axpy.ptx").write_text(good)
+    assert _smoke(tmp_path).stdout.endswith("\nthe kernel is right\n")
+    (samples / "axpy.ptx").write_text(good.replace("mul.rn.f32", "add.rn.f32"))
+    done = _smoke(tmp_path)
+    assert done.returncode == 1
+    assert "the kernel computes something else" in done.stdout
