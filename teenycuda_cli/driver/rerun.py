@@ -9,7 +9,7 @@ from teenycuda_cli.errors import LaunchError
 
 
 def emulator_command(request: LaunchRequest) -> str:
-    """The same launch with `--device cpu`, to be pasted into a shell; what comes after the launch is left out."""
+    """The same launch with `--device cpu`, for a shell; what comes after the launch is left out."""
     words = ["teenycuda", "launch", request.path]
     options = (
         ("--entry", request.entry),
@@ -29,7 +29,7 @@ def emulator_command(request: LaunchRequest) -> str:
 
 
 def explained(error: LaunchError, request: LaunchRequest, *, emulated: bool) -> LaunchError:
-    """A fault on a GPU with the launch's arguments, and how to find its place, for which there must be PTX."""
+    """A fault on a GPU with its arguments, and how to find its place, for which there must be PTX."""
     arguments = f"arguments: {shlex.join(request.arguments)}"
     way = emulator_command(request) if emulated else "launch the PTX of this code with --device cpu"
     hint = f"the emulator names the thread and the line: {way}"
