@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.numerics import exact
+from teenycuda_cli.emulator.numerics import exact, lane
 from teenycuda_cli.emulator.numerics.blocks import LANES, blockwise, shape_of, slabs
 from teenycuda_cli.emulator.numerics.fused import FusedMultiplyAdd
 
@@ -85,7 +85,7 @@ def exact_fma32(a: Any, b: Any, c: Any, out: Any = None) -> Any:
     sources = (a, b, c)
     shape = shape_of(sources, out)
     if shape == ():
-        return np.float32(odd_sum(a, b, c))
+        return np.float32(lane.fma32(float(a), float(b), float(c)))
     target = np.empty(shape, np.float32) if out is None else out
     for result, (x, y, z) in slabs(target, sources):
         size, form = result.size, result.shape
