@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from teenycuda_cli.emulator.numerics.fma import fma32, fma64
+from teenycuda_cli.emulator.numerics.fused import FusedMultiplyAdd
 from tests.numerics import exact_reference as reference
 from tests.numerics.exact_reference import F32, F64, LAYOUTS, Layout
 from tests.numerics.float_bits import bits, combinations, edges, rows
-from tests.numerics.instruction_runner import run
+from tests.numerics.instruction_runner import column, raw, run
 
 MODES = ["rn", "rz", "rm", "rp"]
 
@@ -88,6 +91,21 @@ def test_fma_near_ties(kind: str) -> None:
     layout = LAYOUTS[kind]
     table = _near_ties(layout)
     assert run(f"fma.rn.{kind}", *columns(table)) == [expected("fma", r, layout, "rn") for r in table]
+
+
+@pytest.mark.parametrize(("kind", "function"), [("f32", fma32), ("f64", fma64)])
+def test_fma_without_the_processor(kind: str, function: FusedMultiplyAdd) -> None:
+    """Where the processor's own fma is not to be had, the result is the same."""
+    layout = LAYOUTS[kind]
+    table = _near_ties(layout) + combinations(layout, 3)[::17]
+    sources = [column(values, kind) for values in columns(table)]
+    with np.errstate(all="ignore"):
+        result = function.exactly(*sources)
+        single = [
+            function.exactly(*[source[index] for source in sources]) for index in range(0, len(table), 97)
+        ]
+    assert raw(result) == [expected("fma", row, layout, "rn") for row in table]
+    assert raw(np.array(single)) == raw(result[::97])
 
 
 @pytest.mark.parametrize("modifiers", ["ftz", "sat", "ftz.sat"])
