@@ -1,6 +1,6 @@
-"""Prints the table of ratios: `python -m tests.benchmarks [kernels] [start-up] [large]`.
+"""Prints the table of ratios: `python -m tests.benchmarks [kernels] [start-up] [large] [gpu]`.
 
-All parts without a name; exits with 1 if a bound is missed.
+All parts but `gpu` without a name; exits with 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ import tempfile
 from pathlib import Path
 
 from tests.benchmarks.commands import start_up_rows, throughput_rows
+from tests.benchmarks.gpu import gpu_rows
 from tests.benchmarks.kernels import kernel_rows
 from tests.benchmarks.measure import table
 
-PARTS = ("kernels", "start-up", "large")
+PARTS = ("kernels", "start-up", "large", "gpu")
 
 
 def main(chosen: list[str]) -> int:
-    """Measure the chosen parts, all if none is, and print the table."""
+    """Measure the chosen parts, by default those that need no GPU, and print the table."""
     unknown = set(chosen) - set(PARTS)
     if unknown:
         print(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}", file=sys.stderr)
         return 2
-    parts = chosen or PARTS
+    parts = chosen or PARTS[:-1]
     if slow := [name for name in os.environ if name.startswith("OPENBLAS_")]:
         print(f"note: {', '.join(slow)} may slow numpy down; unset for a fair matmul", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
@@ -31,6 +32,7 @@ def main(chosen: list[str]) -> int:
         rows = list(kernel_rows()) if "kernels" in parts else []
         rows += start_up_rows(scratch) if "start-up" in parts else []
         rows += throughput_rows(scratch) if "large" in parts else []
+        rows += gpu_rows(scratch) if "gpu" in parts else []
     print(table(rows))
     return 0 if all(row.ok for row in rows) else 1
 

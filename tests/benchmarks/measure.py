@@ -61,7 +61,7 @@ def command_seconds_and_memory(command: Sequence[str]) -> tuple[float, int]:
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as text, one a line."""
-    width = max(len(row.name) for row in rows)
+    width = max((len(row.name) for row in rows), default=0)
     lines = [f"{'':{width}}  measured      bound"]
     for row in rows:
         sign = "≥" if row.at_least else "≤"
