@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from teenycuda_cli.emulator.numerics.types import merged, split
+
 NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
 NAN64 = np.uint64(0x7FF8000000000000).view(np.float64)
 TINY32 = np.float32(2.0**-126)
@@ -161,12 +163,8 @@ def has_property(name: str) -> Callable[..., Any]:
 
 def on_pairs(operation: Callable[..., Any]) -> Callable[..., Any]:
     """An operation on f32 done on both halves of f32x2 (u64 bits), NaN canonical."""
-    half = np.uint64(32)
 
     def evaluate(*sources: Any) -> Any:
-        low = operation(*[source.astype(np.uint32).view(np.float32) for source in sources])
-        high = operation(*[(source >> half).astype(np.uint32).view(np.float32) for source in sources])
-        bits = [canonical(np.asarray(part)).view(np.uint32) for part in (low, high)]
-        return np.left_shift(bits[1], half, dtype=np.uint64) | bits[0]
+        return merged(canonical(operation(*[split(source, np.float32) for source in sources])), np.uint64)
 
     return evaluate

@@ -30,7 +30,7 @@ class _Scratch(threading.local):
 
 
 class FusedMultiplyAdd:
-    """a × b + c of one float dtype with one rounding; by `exactly` where the processor is not to be trusted."""
+    """a × b + c of one float dtype with one rounding; by `exactly` where the processor is not trusted."""
 
     def __init__(self, dtype: Any, exactly: Callable[..., Any]) -> None:
         """`exactly(a, b, c, out=None)` is right everywhere, and slower."""

@@ -15,7 +15,8 @@ from teenycuda_cli.emulator.numerics.approximations import UNARY
 from teenycuda_cli.emulator.numerics.conversions import narrow, relu, widen
 from teenycuda_cli.emulator.numerics.floating import extreme, extreme_of_magnitudes, saturated
 from teenycuda_cli.emulator.numerics.fma import odd_sum
-from teenycuda_cli.emulator.numerics.half import joined, lower, odd32, upper
+from teenycuda_cli.emulator.numerics.half import lower, odd32, upper
+from teenycuda_cli.emulator.numerics.types import merged, split
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": np.add,
@@ -85,8 +86,7 @@ def on_pairs(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of raw half bits on both halves of 32 bits."""
 
     def evaluate(*sources: Any) -> Any:
-        low = function(*[lower(source) for source in sources])
-        return joined(low, function(*[upper(source) for source in sources]))
+        return merged(function(*[split(source, np.uint16) for source in sources]), np.uint32)
 
     return evaluate
 

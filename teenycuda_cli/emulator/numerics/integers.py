@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.numerics.types import dtype, highest, lowest, signed, wide, width
+from teenycuda_cli.emulator.numerics.types import dtype, highest, lowest, merged, signed, split, wide, width
 
 
 def multiply_add(a: Any, b: Any, c: Any, out: Any = None) -> Any:
@@ -158,13 +158,9 @@ def relu(ufunc: np.ufunc) -> Callable[..., Any]:
 def halves(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
     """An operation on u16 or s16, done on both halves of u16x2 or s16x2 (u32 bits)."""
     part = dtype(name)
-    sixteen = np.uint32(16)
 
     def evaluate(*sources: Any, out: Any = None) -> Any:
-        low = operation(*[source.astype(np.uint16).view(part) for source in sources])
-        high = operation(*[(source >> sixteen).astype(np.uint16).view(part) for source in sources])
-        upper = high.view(np.uint16).astype(np.uint32) << sixteen
-        return np.bitwise_or(upper, low.view(np.uint16), out=out, dtype=np.uint32)
+        return merged(operation(*[split(source, part) for source in sources]), np.uint32)
 
     return evaluate
 

@@ -75,3 +75,13 @@ def wrapped(expression: str, name: str) -> str:
     if signed(name):
         return f"s{width(name)}({expression})"
     return f"({expression}) & {highest(name):#x}"
+
+
+def split(value: Any, part: Any) -> Any:
+    """Each element as its parts along a new last axis, the lowest first, without copying."""
+    return np.asarray(value)[..., np.newaxis].view(part)
+
+
+def merged(parts: Any, whole: Any) -> Any:
+    """What `split` took apart, put together again."""
+    return np.ascontiguousarray(parts).view(whole)[..., 0]
