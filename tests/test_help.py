@@ -92,11 +92,17 @@ def test_completion_script(shell: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "answer"), [("teenycuda in", "inspect"), ("teenycuda launch k.ptx --gr", "--grid")]
+    ("line", "answer"),
+    [
+        ("teenycuda in", "plain,inspect"),
+        ("teenycuda launch k.ptx --gr", "plain,--grid"),
+        *((f"teenycuda {name} ker", "file,ker") for name in ("inspect", "strip", "load", "launch")),
+        ("teenycuda strip k.ptx -o ker", "file,ker"),
+    ],
 )
 def test_completion_answers(line: str, answer: str) -> None:
-    """Commands and options are completed."""
+    """Commands, options and file names are completed."""
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
     environment = os.environ | words | {"_TEENYCUDA_COMPLETE": "bash_complete"}
     done = subprocess.run([PROGRAM], env=environment, capture_output=True, text=True, check=False)
-    assert f"plain,{answer}" in done.stdout.splitlines(), done.stderr
+    assert answer in done.stdout.splitlines(), done.stderr

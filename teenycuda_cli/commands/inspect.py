@@ -13,9 +13,14 @@ from teenycuda_cli.ptx.sidecar import read_sidecar
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(readable=False))
 @click.option("--entry", metavar="NAME", help="Show this kernel only.")
-@click.option("--meta", metavar="FILE.json", help="Take metadata from this file, as Triton writes it.")
+@click.option(
+    "--meta",
+    type=click.Path(readable=False),
+    metavar="FILE.json",
+    help="Take metadata from this file, as Triton writes it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(files: tuple[str, ...], entry: str | None, meta: str | None, as_json: bool) -> int:
     """Tell what a PTX file, cubin or fatbin is.

@@ -20,7 +20,7 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", type=click.Path(readable=False))
 @click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks to launch.")
 @click.option(
     "--block", metavar="X[,Y[,Z]]", help="Threads a block; by default what the kernel was made for."
@@ -30,7 +30,12 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
     "--shared", type=click.IntRange(0, 2**31 - 1), metavar="BYTES", help="Dynamic shared memory a block."
 )
 @click.option("--entry", metavar="NAME", help="The kernel, where the file has several.")
-@click.option("--meta", metavar="FILE.json", help="Triton's metadata; by default the .json beside FILE.")
+@click.option(
+    "--meta",
+    type=click.Path(readable=False),
+    metavar="FILE.json",
+    help="Triton's metadata; by default the .json beside FILE.",
+)
 @click.option("--device", default="auto", metavar="D", help="auto, cuda, cuda:N, or cpu for the emulator.")
 @click.option("--arg", "arguments", multiple=True, metavar="ARG", help="[NAME=]VALUE, in the kernel's order.")
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of the random fills.")

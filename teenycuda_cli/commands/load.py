@@ -26,13 +26,13 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", type=click.Path(readable=False))
 @click.option(
     "--device", metavar="D", help="auto, cuda, cuda:N or cpu; by default the first GPU, if there is one."
 )
 @click.option("--arch", metavar="ARCH", help="Assemble for this architecture (sm_90a), with no GPU.")
 @click.option("--entry", metavar="NAME", help="Show this entry only.")
-@click.option("--cubin", metavar="OUT", help="Write the machine code here.")
+@click.option("--cubin", type=click.Path(readable=False), metavar="OUT", help="Write the machine code here.")
 @click.option(
     "-O", "opt_level", type=click.IntRange(0, 4), metavar="N", help="Optimization level, 0 to 3 (4 on a GPU)."
 )

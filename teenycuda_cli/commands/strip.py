@@ -20,8 +20,14 @@ BINARY_MAGIC = (b"\x7fELF", b"\x50\xed\x55\xba")
 
 
 @click.command()
-@click.argument("file")
-@click.option("-o", "out", metavar="OUT", help="Write here; by default to standard output.")
+@click.argument("file", type=click.Path(readable=False))
+@click.option(
+    "-o",
+    "out",
+    type=click.Path(readable=False),
+    metavar="OUT",
+    help="Write here; by default to standard output.",
+)
 @click.option("--keep-lineinfo", is_flag=True, help="Keep .file and .loc, for profilers.")
 @click.option("--verify", "wanted", is_flag=True, help="Assemble both and compare the machine code.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; the text goes to OUT alone.")
