@@ -40,7 +40,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Positions:
-    """Checked places of some lanes' accesses: byte positions in `space.data`; `mask` are the lanes they belong to."""
+    """Checked places of accesses: byte positions in `space.data`; `mask` are the lanes they belong to."""
 
     space: Space
     bytes: Any

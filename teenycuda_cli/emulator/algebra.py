@@ -105,10 +105,12 @@ def _shr(t: IntegerType, a: Exact, b: Exact) -> Exact | None:
     upper = parts[0]
     if isinstance(upper, int):
         return fit(upper >> amount, t.width)
-    return fit(Affine(upper.base >> amount, tuple([s >> amount for s in upper.steps]), upper.extents), t.width)
+    return fit(
+        Affine(upper.base >> amount, tuple([s >> amount for s in upper.steps]), upper.extents), t.width
+    )
 
 
-def _and(t: IntegerType, a: Exact, b: Exact) -> Exact | None:
+def _and(t: IntegerType, a: Exact, b: Exact) -> Exact | None:  # noqa: PLR0911  (a case each)
     if isinstance(a, int):
         if isinstance(b, int):
             return fit(a & b, t.width)

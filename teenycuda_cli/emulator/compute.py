@@ -33,6 +33,7 @@ _SIGN_BLIND = {
 }
 
 
+_EXACT = frozenset((int, Affine))
 _BY_OPCODE = frozenset(("and", "or", "xor", "not", "min", "max"))
 
 
@@ -81,7 +82,8 @@ def _integer_reader(width: int, wanted: Any) -> Reader:
 
     def narrower(lanes: Any, value: Any) -> Any:
         if type(value) is int:
-            return kind.type(wrap(value, size)).view(wanted)
+            number: Any = kind.type(wrap(value, size))
+            return number.view(wanted)
         if type(value) is Affine:
             part = fit(value, size)
             if part is not None:
@@ -93,13 +95,15 @@ def _integer_reader(width: int, wanted: Any) -> Reader:
 
 def constant(value: int | float, type_name: str) -> Any:
     """A constant as the numpy scalar that an instruction reads."""
-    wanted = dtype_of(type_name)
+    wanted: Any = dtype_of(type_name)
     if wanted.kind in "iu" and isinstance(value, int):
         return SIGNED[8 * wanted.itemsize](wrap(value, 8 * wanted.itemsize)).view(wanted)
     return wanted.type(value)
 
 
-def writer(kept: Kept, type_name: str, raw_nan: bool) -> Callable[[Any], Any]:
+def writer(  # noqa: PLR0911  (a case each)
+    kept: Kept, type_name: str, raw_nan: bool
+) -> Callable[[Any], Any]:
     """How a result of a PTX type becomes what a register keeps."""
     made = dtype_of(type_name)
     target = kept.dtype
@@ -198,7 +202,7 @@ def compute(
 
     def on_values(lanes: Any, buffer: int, *values: Any) -> Any:
         for value in values:
-            if type(value) is not int and type(value) is not Affine:
+            if type(value) not in _EXACT:
                 return on_arrays(lanes, buffer, *values)
         result = rule(integer_type, *values)
         if result is None:

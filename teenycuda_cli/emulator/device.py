@@ -37,7 +37,7 @@ _POINTER = 8
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the emulator runs: lanes in a batch (at least a block), and the watchdog's limit in steps a batch."""
+    """How the emulator runs: lanes in a batch (at least a block), the watchdog's limit in steps a batch."""
 
     lanes: int = DEFAULT_LANES
     watchdog: int = WATCHDOG_STEPS
@@ -136,7 +136,7 @@ class EmulatedModule:
         self._regions = []
 
     def function(self, name: str) -> EmulatedFunction:
-        """The entry of that name; UsageError naming the entries there are, UnsupportedError for what is missing."""
+        """The entry of that name; UsageError names those there are, UnsupportedError all that is missing."""
         entries = {entry.name: entry for entry in self.module.entries if entry.body is not None}
         if name not in entries:
             known = ", ".join(entries) or "none"
@@ -242,7 +242,9 @@ class EmulatedFunction:
     def _pack(self, config: LaunchConfig) -> bytes:
         entry = self._entry
         if len(config.params) != len(entry.parameters):
-            raise LaunchError(f"{entry.name} takes {len(entry.parameters)} parameters, not {len(config.params)}")
+            raise LaunchError(
+                f"{entry.name} takes {len(entry.parameters)} parameters, not {len(config.params)}"
+            )
         data = bytearray(self.kernel.program.parameter_size + _POINTER)
         for parameter, value in zip(entry.parameters, config.params, strict=True):
             if len(value) != parameter.size:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from teenycuda_cli.emulator.opcodes.table import op
 
 if TYPE_CHECKING:
-    from teenycuda_cli.emulator.codegen import Emitter
+    from teenycuda_cli.emulator.emitter import Emitter
     from teenycuda_cli.emulator.ir import Op
 
 Build: TypeAlias = "Callable[[Emitter, Op], None]"
@@ -23,7 +23,7 @@ def effect(
     keeps_memory: bool = False,
     types: str = "",
     where: Any = None,
-    **alternatives: str,
+    **alternatives: Any,
 ) -> Callable[[Build], Build]:
     """Register a function that emits the code of an instruction with an effect.
 

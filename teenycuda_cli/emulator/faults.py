@@ -55,7 +55,9 @@ def fault(
 
 def timeout(program: Program, op: Op | None, seconds: float) -> TimeoutExpired:
     """The error of a kernel that was still running when its time was over."""
-    return TimeoutExpired(f"the kernel {program.entry} was still running after {seconds:g} s", **stuck(program, op))
+    return TimeoutExpired(
+        f"the kernel {program.entry} was still running after {seconds:g} s", **stuck(program, op)
+    )
 
 
 def watchdog(program: Program, op: Op | None, steps: int) -> LaunchError:
@@ -91,7 +93,15 @@ def describe(site: Site, batch: Any, address: int, space: str) -> tuple[str, tup
     access = f"{'an' if doing[0] in 'aeiou' else 'a'} {doing} of {size} byte{'s' if size > 1 else ''}"
     if space == "shared":
         limit = batch.launch.shared_size
-        return _owned(site, access, address, limit, "shared memory", "a block has", f"--shared gives {batch.launch.dynamic_shared}")
+        return _owned(
+            site,
+            access,
+            address,
+            limit,
+            "shared memory",
+            "a block has",
+            f"--shared gives {batch.launch.dynamic_shared}",
+        )
     if space == "local":
         return _owned(site, access, address, batch.launch.local_size, "local memory", "a thread has", "")
     address &= (1 << 64) - 1
@@ -100,7 +110,9 @@ def describe(site: Site, batch: Any, address: int, space: str) -> tuple[str, tup
     if region is not None and address + size <= region.end:
         if not region.writable and doing != "load":
             return f"wrote to read-only memory: {access} at {address:#x}, in {region.name}", ()
-        return f"used a misaligned address: {access} at {address:#x} must be aligned to {size}", (_in(region, address),)
+        return f"used a misaligned address: {access} at {address:#x} must be aligned to {size}", (
+            _in(region, address),
+        )
     if address < 4096:
         return f"used a null pointer: {access} at {address:#x}", ()
     return f"went out of bounds: {access} at {address:#x}", nearest(arena, address, size)
@@ -115,11 +127,13 @@ def _owned(
 ) -> tuple[str, tuple[str, ...]]:
     size = site.size * site.count
     unsigned = address & 0xFFFFFFFF if address < 0 else address
-    if 0 <= address and address + size <= limit:
+    if address >= 0 and address + size <= limit:
         return f"used a misaligned address: {access} in {name} at {address:#x} must be aligned to {size}", ()
     past = unsigned + size - limit
     detail = f"{who} {limit} bytes of {name}" + (f", of which {more}" if more else "")
-    return f"went out of bounds: {access} in {name} at offset {unsigned}, {past} bytes past the end", (detail,)
+    return f"went out of bounds: {access} in {name} at offset {unsigned}, {past} bytes past the end", (
+        detail,
+    )
 
 
 def nearest(arena: Arena, address: int, size: int) -> tuple[str, ...]:

@@ -48,7 +48,9 @@ RECURSION_BYTES = 1 << 13
 """Stack a thread for functions that call themselves."""
 
 
-def saved(program: Program, caller: FunctionBody, landing: BasicBlock, called: FunctionBody) -> list[Register]:
+def saved(
+    program: Program, caller: FunctionBody, landing: BasicBlock, called: FunctionBody
+) -> list[Register]:
     """Registers that a call must save, since the callee may write them: those of the caller that it comes back to."""
     if caller.name not in called.reaches:
         return []
@@ -256,9 +258,12 @@ def _waits(op: Op) -> bool:
     instruction = op.instruction
     if instruction.opcode == "atom":
         return True
-    return instruction.opcode in {"ld", "nanosleep"} and not {"volatile", "acquire", "relaxed", "mmio"}.isdisjoint(
-        (*instruction.modifiers, "acquire" if instruction.opcode == "nanosleep" else "")
-    )
+    return instruction.opcode in {"ld", "nanosleep"} and not {
+        "volatile",
+        "acquire",
+        "relaxed",
+        "mmio",
+    }.isdisjoint((*instruction.modifiers, "acquire" if instruction.opcode == "nanosleep" else ""))
 
 
 # ------------------------------------------------------------------- ranks

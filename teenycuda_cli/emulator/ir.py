@@ -102,9 +102,7 @@ class Nowhere:
     """`_`."""
 
 
-Source: TypeAlias = (
-    "Register | Constant | FloatConstant | Special | Frame | KernelParameter | Place | Not | Group | Label | Nowhere"
-)
+Source: TypeAlias = "Register | Constant | FloatConstant | Special | Frame | KernelParameter | Place | Not | Group | Label | Nowhere"
 
 
 @dataclass(slots=True, eq=False)
@@ -162,6 +160,6 @@ def width_of(type_name: str) -> int:
     known = _WIDTHS.get(type_name)
     if known is not None:
         return known
-    digits = type_name.split("x")[0].lstrip("abcdefghijklmnopqrstuvwxyz")
+    digits = type_name.split("x", maxsplit=1)[0].lstrip("abcdefghijklmnopqrstuvwxyz")
     count = 2 if type_name.endswith("x2") else 1
     return int(digits) * count

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.codegen import Emitter, generate
+from teenycuda_cli.emulator.codegen import generate
+from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Register
 from teenycuda_cli.emulator.lanes import POISON
 from teenycuda_cli.emulator.lower import Program
@@ -18,14 +19,15 @@ class Kernel:
 
     def __init__(self, program: Program) -> None:
         """Generate and compile the source."""
-        emitter, source = generate(program)
+        emitter, self.loops, source = generate(program)
         self.program = program
         self.source = source
-        self.loops = emitter.loops
         self.dtypes = emitter.dtypes
         self.parameters = emitter.parameters
         namespace = emitter.names
-        exec(compile(source, f"<kernel {program.entry}>", "exec"), namespace)  # the generator's text, no one else's
+        exec(
+            compile(source, f"<kernel {program.entry}>", "exec"), namespace
+        )  # the generator's text, no one else's
         self.functions: list[Callable[..., Any]] = [namespace[f"B{block.number}"] for block in program.blocks]
         self.first = program.functions[program.entry].first
         self.ranks = [block.rank for block in program.blocks]
@@ -36,7 +38,9 @@ class Kernel:
         )
         self.homes = sum(1 for register in program.registers if register.home >= 0)
         self._dtypes_of = {
-            register.home: emitter.kept(register).dtype for register in program.registers if register.home >= 0
+            register.home: emitter.kept(register).dtype
+            for register in program.registers
+            if register.home >= 0
         }
         self.undefined = self._undefined(emitter)
         self.needs = {header: self._needs(header) for header in self.loops}
@@ -104,5 +108,3 @@ class Kernel:
             else:
                 found.append(value)
         return found
-
-

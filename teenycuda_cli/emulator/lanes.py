@@ -24,7 +24,7 @@ class Lanes:
     """Registers, buffers and coordinates of a set of lanes; the `S` of generated code."""
 
     def __init__(self, batch: Batch, shape: Extents, dtypes: Sequence[Any], registers: int) -> None:
-        """`dtypes` are those of the pool of temporaries, `registers` the number of live-across registers."""
+        """`dtypes` are those of the pool of temporaries, `registers` counts those that live across blocks."""
         self.batch = batch
         self.machine = batch.machine
         self.shape = shape
@@ -88,9 +88,7 @@ class Lanes:
 
     def assign(self, register: int, value: Any, mask: Mask, writes: Mask, dtype: Any) -> None:
         """Write a live-across register for the lanes of `mask`; with no other lane alive, for all."""
-        if writes is None and mask is None:
-            self.R[register] = value
-        elif writes is None and self.R[register] is None:
+        if (writes is None and mask is None) or (writes is None and self.R[register] is None):
             self.R[register] = value
         else:
             self.merge(register, value, mask, dtype)
@@ -233,7 +231,7 @@ def same(a: Any, b: Any) -> bool:
     if type(a) is Affine:
         return bool(a.base == b.base and a.steps == b.steps)
     if isinstance(a, np.floating):
-        return a.tobytes() == b.tobytes()
+        return bool(a.tobytes() == b.tobytes())
     return bool(a == b)
 
 
@@ -241,6 +239,9 @@ POISON: dict[Any, Any] = {
     np.dtype(np.bool_): np.False_,
     np.dtype(np.float32): np.frombuffer(b"\xcd" * 4, np.float32)[0],
     np.dtype(np.float64): np.frombuffer(b"\xcd" * 8, np.float64)[0],
-    **{np.dtype(kind): np.frombuffer(b"\xcd" * 8, kind)[0] for kind in (np.int8, np.int16, np.int32, np.int64)},
+    **{
+        np.dtype(kind): np.frombuffer(b"\xcd" * 8, kind)[0]
+        for kind in (np.int8, np.int16, np.int32, np.int64)
+    },
 }
 """What a register holds before anything was written to it."""

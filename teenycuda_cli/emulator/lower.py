@@ -22,7 +22,7 @@ from teenycuda_cli.emulator.ir import (
     Source,
     Special,
 )
-from teenycuda_cli.emulator.opcodes.table import Operation, Unsupported, decode
+from teenycuda_cli.emulator.opcodes.table import Unsupported, decode
 from teenycuda_cli.emulator.scopes import Scopes
 from teenycuda_cli.emulator.special import is_special
 from teenycuda_cli.errors import UnsupportedError
@@ -112,7 +112,9 @@ class Lowering:
         self.entry = entry
         self.program = Program(entry.name, text, {item.index: item.name for item in module.files})
         self.defined = {f.name: f for f in module.functions if f.body is not None}
-        self.defined |= {name: self.defined[target] for name, target in module.aliases if target in self.defined}
+        self.defined |= {
+            name: self.defined[target] for name, target in module.aliases if target in self.defined
+        }
         self.missing: list[Missing] = []
         self.shared: dict[int, int] = {}
         self.module_shared: dict[str, int] = {}
@@ -162,7 +164,12 @@ class Lowering:
             for name in _names(operand)
         }
         module = [v for v in self.module.variables if v.space.startswith("shared") and v.name in used]
-        inner = [v for f in reached for v in _variables(f.body or ()) if v.space.startswith("shared") and v.name in used]
+        inner = [
+            v
+            for f in reached
+            for v in _variables(f.body or ())
+            if v.space.startswith("shared") and v.name in used
+        ]
         offset = 0
         dynamic_align = 1
         dynamic: list[Variable] = []
@@ -198,7 +205,9 @@ class Lowering:
         outer = scopes.open[0]
         if function.is_entry:
             for parameter in function.parameters:
-                outer.variables[parameter.name] = KernelParameter(parameter.offset, parameter.size, parameter.name)
+                outer.variables[parameter.name] = KernelParameter(
+                    parameter.offset, parameter.size, parameter.name
+                )
         else:
             body.return_to = scopes.register("%return", "b32")
             for variable in (*function.returns, *function.params):
@@ -254,9 +263,7 @@ class Lowering:
         predicate = None
         if instruction.predicate is not None:
             predicate = scopes.find_register(instruction.predicate)
-        op = Op(
-            instruction, operation, scopes.function, operands, predicate, instruction.negated, self.loc
-        )
+        op = Op(instruction, operation, scopes.function, operands, predicate, instruction.negated, self.loc)
         self._traits(op, scopes)
         assert self.block is not None
         build = operation.form.build
@@ -274,7 +281,9 @@ class Lowering:
         if name in self.program.functions or name in BUILT_IN:
             return True
         declared = any(function.name == name for function in self.module.functions)
-        reason = "the function is not defined in this file" if declared or name[:1] != "%" else "calls by address"
+        reason = (
+            "the function is not defined in this file" if declared or name[:1] != "%" else "calls by address"
+        )
         self._lack(instruction.offset, f"call {name}", reason)
         return False
 
@@ -445,7 +454,6 @@ def _closure(name: str, functions: dict[str, FunctionBody]) -> set[str]:
             found.add(called)
             stack += functions[called].calls
     return found
-
 
 
 def _land(emit: Any, op: Op) -> None:

@@ -46,7 +46,9 @@ class Space:
 
     __slots__ = ("data", "kind", "name", "origin", "size", "stride", "weights")
 
-    def __init__(self, name: str, data: Typed, kind: str, size: int, stride: int, weights: tuple[int, ...]) -> None:
+    def __init__(
+        self, name: str, data: Typed, kind: str, size: int, stride: int, weights: tuple[int, ...]
+    ) -> None:
         """`kind` is whose the memory is: "all", "block" or "lane"; `weights` are bytes a step along each axis."""
         self.name = name
         self.data = data

@@ -121,7 +121,11 @@ class Arena(Typed):
         for region in self.allocations.values():
             first = bisect_right(starts, region.start - 1)
             last = bisect_right(starts, region.end)
-            inside = [item for item in inner[first:last] if item.end <= region.end and item.start < max(region.end, 1)]
+            inside = [
+                item
+                for item in inner[first:last]
+                if item.end <= region.end and item.start < max(region.end, 1)
+            ]
             regions += _without_overlap(inside) or [region]
         regions.sort()
         self.regions = regions
@@ -159,6 +163,6 @@ def read_text(arena: Arena, address: int, limit: int = 1 << 16) -> bytes:
     region = arena.region(address)
     if region is None:
         raise ValueError
-    data = arena.bytes_at(address, min(region.end - address, limit)).tobytes()
+    data: bytes = arena.bytes_at(address, min(region.end - address, limit)).tobytes()
     end = data.find(b"\0")
     return data if end < 0 else data[:end]

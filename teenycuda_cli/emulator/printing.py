@@ -25,7 +25,7 @@ class Reader:
         self.lanes = lanes
         self.lane = lane
 
-    def bytes(self, address: int, size: int) -> bytes:
+    def data(self, address: int, size: int) -> bytes:
         """`size` bytes at an address."""
         name, base = window(address)
         space = self.lanes.batch.spaces[name]
@@ -49,7 +49,7 @@ class Reader:
             return read_text(self.lanes.batch.launch.arena, address)
         found = b""
         while not found.endswith(b"\0"):
-            found += self.bytes(address + len(found), 1)
+            found += self.data(address + len(found), 1)
         return found[:-1]
 
 
@@ -67,7 +67,7 @@ class Arguments:
         """The next argument, by `struct` code."""
         size = struct.calcsize(code)
         self.offset = (self.offset + size - 1) // size * size
-        data = self.reader.bytes(self.address + self.offset, size)
+        data = self.reader.data(self.address + self.offset, size)
         self.offset += size
         self.count += 1
         return struct.unpack("<" + code, data)[0]
@@ -96,7 +96,9 @@ def formatted(pattern: bytes, arguments: Arguments) -> bytes:
     return _FORMAT.sub(convert, pattern)
 
 
-def _one(spec: bytes, length: str, kind: str, arguments: Arguments) -> bytes:
+def _one(  # noqa: PLR0911  (a case each)
+    spec: bytes, length: str, kind: str, arguments: Arguments
+) -> bytes:
     wide = length in {"l", "ll", "j", "z", "t"}
     if kind in "di":
         value = arguments.take("q" if wide else "i")

@@ -7,17 +7,17 @@ turn. A few lanes left in a loop are compacted and run there by themselves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from teenycuda_cli.emulator import faults
+from teenycuda_cli.emulator.barriers import Barriers
+from teenycuda_cli.emulator.compaction import Exits, joined
 from teenycuda_cli.emulator.flow import Loop
 from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import FewLanes, FullLanes, Lanes, Mask
 from teenycuda_cli.emulator.machine import Batch, now
-from teenycuda_cli.emulator.opcodes.barrier import BarrierSite
 from teenycuda_cli.emulator.opcodes.warp import active, bits, by_warp, from_warps
 
 PATIENCE = 4096
@@ -25,18 +25,6 @@ PATIENCE = 4096
 SPIN_PATIENCE = 8
 COMPACT_BELOW = 0.8
 """The part of a batch's lanes below which those in a loop are compacted."""
-
-
-@dataclass(slots=True, eq=False)
-class Arrival:
-    """Lanes at a barrier."""
-
-    site: BarrierSite
-    barrier: Any
-    count: Any
-    contribution: Any
-    following: int
-    mask: Any  # a bool array
 
 
 class Scheduler:
@@ -48,26 +36,24 @@ class Scheduler:
         self.batch = batch
         self.limit = limit
         self.steps = 0
-        self.waiting: list[Arrival] = []
-        self.lanes: FullLanes
+        self.barriers = Barriers(kernel, batch)
 
     def run(self, lanes: FullLanes) -> None:
         """All lanes from the entry to their end."""
-        self.lanes = lanes
         pending: dict[int, Mask] = {self.kernel.first: None}
         while True:
             self._drain(lanes, pending, None, None)
-            if not self.waiting:
+            if not self.barriers.waiting:
                 return
-            self._release(pending)
+            self.barriers.release(lanes, pending)
 
     # ------------------------------------------------------------ scheduling
 
     def _drain(self, lanes: Lanes, pending: dict[int, Mask], loop: Loop | None, exits: Exits | None) -> None:
         """Run until nothing is pending; within a loop, hand lanes that leave it to `exits`."""
         kernel = self.kernel
-        functions, ranks, loops = kernel.functions, kernel.ranks, kernel.loops
-        since: dict[int, int] = {block: self.steps for block in pending}
+        functions, loops = kernel.functions, kernel.loops
+        since: dict[int, int] = dict.fromkeys(pending, self.steps)
         deferred: set[int] = set()
         inside = None if loop is None else loop.blocks
         while pending:
@@ -81,7 +67,7 @@ class Scheduler:
             self.steps += 1
             if not self.steps & 15:
                 self._watch(block)
-            writes = mask if pending or self.waiting else None
+            writes = mask if pending or self.barriers.waiting else None
             parts = None
             if mask is not None:
                 if block in kernel.gathering:
@@ -108,12 +94,14 @@ class Scheduler:
                     assert exits is not None
                     exits.leave(target, part)
                 elif target in pending:
-                    pending[target] = _joined(pending[target], part)
+                    pending[target] = joined(pending[target], part)
                 else:
                     pending[target] = part
                     since[target] = self.steps
 
-    def _choose(self, pending: dict[int, Mask], since: dict[int, int], deferred: set[int], lanes: Lanes) -> int:
+    def _choose(
+        self, pending: dict[int, Mask], since: dict[int, int], deferred: set[int], lanes: Lanes
+    ) -> int:
         """The block of the least rank, unless another has waited too long."""
         ranks = self.kernel.ranks
         candidates = [block for block in pending if block not in deferred] if deferred else pending
@@ -167,7 +155,7 @@ class Scheduler:
         alive = mask.copy()
         for other in pending.values():
             alive |= True if other is None else other
-        for arrival in self.waiting:
+        for arrival in self.barriers.waiting:
             alive |= arrival.mask
         return alive
 
@@ -175,7 +163,7 @@ class Scheduler:
         self, lanes: Lanes, block: int, mask: Any, pending: dict[int, Mask], deferred: set[int]
     ) -> Any:
         """The lanes of a mask whose warp has all lanes that the member mask names; the rest stay pending."""
-        if not pending and not self.waiting:
+        if not pending and not self.barriers.waiting:
             return mask
         missing = by_warp(lanes, self._alive(lanes, pending, mask) & ~mask, False)
         if not missing.any():
@@ -213,190 +201,6 @@ class Scheduler:
         what = "is stuck: lanes that the member mask names do not come to this instruction"
         return faults.fault(self.kernel.program, op, lanes, int(numbers[0]), len(numbers), what)
 
-    # -------------------------------------------------------------- barriers
-
-    def arrive(
-        self, lanes: Lanes, site: BarrierSite, barrier: Any, count: Any, contribution: Any, following: int, mask: Mask
-    ) -> Any:
-        """Lanes are at a barrier; those that do not wait go on."""
-        here = np.ones(lanes.shape, bool) if mask is None else mask
-        self.waiting.append(Arrival(site, barrier, count, contribution, following, here))
-        return () if site.waits else ((following, mask),)
-
-    def _release(self, pending: dict[int, Mask]) -> None:
-        """Nothing else can run: let blocks whose threads are all at a barrier go on."""
-        first = self.waiting[0]
-        if len(self.waiting) == 1 and first.count is None and not first.site.reduction:
-            self.waiting = []
-            pending[first.following] = None if first.mask.all() else first.mask
-            return
-        lanes = self.lanes
-        threads = self.batch.threads
-        alive = np.zeros((self.batch.block_count, threads), bool)
-        for arrival in self.waiting:
-            if arrival.site.waits:
-                alive |= arrival.mask.reshape(alive.shape)
-        living = alive.sum(axis=1)
-        arrived: dict[int, Any] = {}
-        expected: dict[int, Any] = {}
-        split = self._by_barrier()
-        for barrier, arrival in split:
-            here = arrival.mask.reshape(alive.shape).sum(axis=1)
-            arrived[barrier] = arrived.get(barrier, 0) + here
-            wanted = living
-            if arrival.count is not None:
-                wanted = self._counts(arrival, alive.shape)
-            previous = expected.get(barrier)
-            now_expected = np.where(here > 0, wanted, 0 if previous is None else previous)
-            expected[barrier] = now_expected
-        going = {b: (arrived[b] >= expected[b]) & (arrived[b] > 0) for b in arrived}
-        if not any(g.any() for g in going.values()):
-            raise self._deadlock(living)
-        left: list[Arrival] = []
-        reductions: list[tuple[int, Arrival, Any]] = []
-        for barrier, arrival in split:
-            here = arrival.mask.reshape(alive.shape)
-            leaving = here & going[barrier][:, None]
-            staying = here & ~going[barrier][:, None]
-            if arrival.site.waits and leaving.any():
-                part = leaving.reshape(lanes.shape)
-                if arrival.site.reduction:
-                    reductions.append((barrier, arrival, leaving))
-                target = arrival.following
-                pending[target] = _joined(pending[target], part) if target in pending else part
-            if staying.any():
-                left.append(
-                    Arrival(
-                        arrival.site,
-                        barrier,
-                        arrival.count,
-                        arrival.contribution,
-                        arrival.following,
-                        staying.reshape(lanes.shape),
-                    )
-                )
-        self._reduce(reductions)
-        self.waiting = left
-        for block, mask in list(pending.items()):
-            if mask is not None and mask.all():
-                pending[block] = None
-
-    def _by_barrier(self) -> list[tuple[int, Arrival]]:
-        """Arrivals with one barrier number each."""
-        found = []
-        for arrival in self.waiting:
-            if type(arrival.barrier) is int:
-                found.append((arrival.barrier, arrival))
-                continue
-            values = np.broadcast_to(self.lanes.integers(arrival.barrier, 32), self.lanes.shape)
-            for number in np.unique(values[arrival.mask]):
-                part = arrival.mask & (values == number)
-                found.append(
-                    (
-                        int(number),
-                        Arrival(
-                            arrival.site, int(number), arrival.count, arrival.contribution, arrival.following, part
-                        ),
-                    )
-                )
-        return found
-
-    def _counts(self, arrival: Arrival, shape: tuple[int, int]) -> Any:
-        if type(arrival.count) is int:
-            return np.full(shape[0], arrival.count)
-        values = np.broadcast_to(self.lanes.integers(arrival.count, 32), self.lanes.shape).reshape(shape)
-        return np.where(arrival.mask.reshape(shape), values, 0).max(axis=1)
-
-    def _reduce(self, reductions: list[tuple[int, Arrival, Any]]) -> None:
-        """What `bar.red` makes of the predicates of all threads that were at the barrier."""
-        lanes = self.lanes
-        totals: dict[int, list[Any]] = {}
-        for barrier, arrival, leaving in reductions:
-            predicate = arrival.contribution
-            if type(predicate) is not np.ndarray:
-                predicate = np.full(lanes.shape, bool(predicate))
-            values = np.broadcast_to(predicate, lanes.shape).reshape(leaving.shape)
-            holds, came = (leaving & values).sum(axis=1), leaving.sum(axis=1)
-            known = totals.setdefault(barrier, [0, 0])
-            known[0] = known[0] + holds
-            known[1] = known[1] + came
-        for barrier, arrival, leaving in reductions:
-            if arrival.site.home < 0:
-                continue
-            holds, came = totals[barrier]
-            result: Any = {"popc": holds.astype(np.int32), "or": holds > 0, "and": holds == came}[
-                arrival.site.reduction
-            ]
-            spread = np.broadcast_to(result[:, None], leaving.shape).reshape(lanes.shape)
-            lanes.assign(
-                arrival.site.home, np.ascontiguousarray(spread), leaving.reshape(lanes.shape), True, spread.dtype
-            )
-
-    def _deadlock(self, living: Any) -> Exception:
-        lanes = self.lanes
-        threads = self.batch.threads
-        first = self.waiting[0]
-        lane = int(lanes.numbers(first.mask)[0])
-        block = lane // threads
-        lines = []
-        for barrier, arrival in self._by_barrier():
-            count = int(arrival.mask.reshape(-1, threads)[block].sum())
-            if count:
-                line, _, _ = faults.where(self.kernel.program, arrival.site.op)
-                verb = "wait" if arrival.site.waits else "arrived"
-                lines.append(f"{count} threads {verb} at barrier {barrier}, line {line}")
-        gone = threads - int(living[block])
-        if gone:
-            lines.append(f"{gone} threads have ended")
-        what = "is stuck at a barrier that the other threads of the block do not come to"
-        return faults.fault(self.kernel.program, first.site.op, lanes, lane, 1, what, tuple(lines))
-
-
-class Exits:
-    """Lanes that leave a compacted loop: their registers go back to where they came from."""
-
-    def __init__(self, kernel: Kernel, loop: Loop, outer: Lanes, few: FewLanes, where: Any) -> None:
-        """`where` are the positions in `outer` of the few lanes."""
-        self.kernel = kernel
-        self.loop = loop
-        self.outer = outer
-        self.few = few
-        self.where = where
-        self.dense: dict[int, Any] = {}
-        self.masks: dict[int, Any] = {}
-
-    def shrink(self, keep: Any) -> None:
-        """Go on with the lanes at the positions `keep` alone."""
-        self.where = self.where[keep]
-
-    def leave(self, target: int, mask: Mask) -> None:
-        """The lanes of a mask go to a block outside."""
-        gone = slice(None) if mask is None else np.flatnonzero(mask)
-        places = self.where[gone]
-        part = self.masks.get(target)
-        if part is None:
-            part = self.masks[target] = np.zeros(self.outer.count, bool)
-        part[places] = True
-        for home, dtype in self.kernel.changes(self.loop.header, target):
-            dense = self.dense.get(home)
-            if dense is None:
-                dense = self.dense[home] = self.outer.dense(self.outer.R[home], dtype).reshape(-1)
-            value = self.few.R[home]
-            if value is None:
-                continue
-            if dtype.kind == "i":
-                value = self.few.integers(value, 8 * dtype.itemsize)
-            dense[places] = value[gone] if type(value) is np.ndarray and value.shape == self.few.shape else value
-
-    def finish(self) -> list[tuple[int, Any]]:
-        """Give the outer lanes their registers; where the lanes went."""
-        for home, dense in self.dense.items():
-            self.outer.R[home] = dense.reshape(self.outer.shape)
-        return [(target, part.reshape(self.outer.shape)) for target, part in self.masks.items()]
-
-
-def _joined(a: Mask, b: Mask) -> Mask:
-    if a is None or b is None:
-        return None
-    both = a | b
-    return None if both.all() else both
+    def arrive(self, *arrival: Any) -> Any:
+        """Lanes are at a barrier: see `Barriers.arrive`."""
+        return self.barriers.arrive(*arrival)

@@ -123,4 +123,3 @@ class Scopes:
 
 def _tag(type_name: str) -> str:
     return {"pred": "p", "f32": "f4", "f64": "f8"}.get(type_name, "i")
-

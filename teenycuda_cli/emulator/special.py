@@ -13,14 +13,48 @@ if TYPE_CHECKING:
     from teenycuda_cli.emulator.lanes import Lanes
 
 _AXES = {"x": 0, "y": 1, "z": 2}
-_VECTORS = ("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid")
-_PLAIN = frozenset(
-    "%laneid %warpid %nwarpid %smid %nsmid %gridid %clock %clock_hi %clock64 %globaltimer %globaltimer_lo "
-    "%globaltimer_hi %lanemask_eq %lanemask_le %lanemask_lt %lanemask_ge %lanemask_gt %dynamic_smem_size "
-    "%total_smem_size %aggr_smem_size %reserved_smem_offset_begin %reserved_smem_offset_end "
-    "%reserved_smem_offset_cap %is_explicit_cluster %cluster_ctarank %cluster_nctarank %current_graph_exec".split()
+_VECTORS = (
+    "%tid",
+    "%ntid",
+    "%ctaid",
+    "%nctaid",
+    "%clusterid",
+    "%nclusterid",
+    "%cluster_ctaid",
+    "%cluster_nctaid",
 )
-VARYING = frozenset("%clock %clock_hi %clock64 %globaltimer %globaltimer_lo %globaltimer_hi".split())
+_PLAIN = frozenset(
+    [
+        "%laneid",
+        "%warpid",
+        "%nwarpid",
+        "%smid",
+        "%nsmid",
+        "%gridid",
+        "%clock",
+        "%clock_hi",
+        "%clock64",
+        "%globaltimer",
+        "%globaltimer_lo",
+        "%globaltimer_hi",
+        "%lanemask_eq",
+        "%lanemask_le",
+        "%lanemask_lt",
+        "%lanemask_ge",
+        "%lanemask_gt",
+        "%dynamic_smem_size",
+        "%total_smem_size",
+        "%aggr_smem_size",
+        "%reserved_smem_offset_begin",
+        "%reserved_smem_offset_end",
+        "%reserved_smem_offset_cap",
+        "%is_explicit_cluster",
+        "%cluster_ctarank",
+        "%cluster_nctarank",
+        "%current_graph_exec",
+    ]
+)
+VARYING = frozenset(["%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"])
 
 
 def is_special(name: str) -> bool:

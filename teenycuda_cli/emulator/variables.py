@@ -20,7 +20,9 @@ def place_variables(module: Module, arena: Arena, text: Source) -> tuple[dict[st
     for variable in module.variables:
         if variable.space.split("[")[0] not in {"global", "const"} or variable.name in addresses:
             continue
-        if variable.linkage == "extern" and any(v.name == variable.name and v.linkage != "extern" for v in module.variables):
+        if variable.linkage == "extern" and any(
+            v.name == variable.name and v.linkage != "extern" for v in module.variables
+        ):
             continue
         size = variable.size or 0
         if variable.align > 256:

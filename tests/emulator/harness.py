@@ -43,7 +43,9 @@ mad.lo.u32 %r79, %r78, %r77, %r76;
 
 def store(register: str, kind: str = "u32", size: int = 4) -> str:
     """`out[%r79] = register`."""
-    return f"mul.wide.u32 %d79, %r79, {size}; add.u64 %d79, %out, %d79; st.global.{kind} [%d79], {register};\n"
+    return (
+        f"mul.wide.u32 %d79, %r79, {size}; add.u64 %d79, %out, %d79; st.global.{kind} [%d79], {register};\n"
+    )
 
 
 class Session:
@@ -80,7 +82,8 @@ class Session:
         self.device.annotate(list(self.buffers.values()))
         function = self.module.function(name)
         params = tuple(
-            _pack(argument, size) for argument, (_, size) in zip(arguments, function.info.parameters, strict=True)
+            _pack(argument, size)
+            for argument, (_, size) in zip(arguments, function.info.parameters, strict=True)
         )
         gx, gy, gz = (*grid, 1, 1)[:3]
         bx, by, bz = (*block, 1, 1)[:3]

@@ -102,9 +102,7 @@ def test_bar_red_combines_predicates() -> None:
 
 def test_a_deadlock_at_a_barrier_says_who_waits_where() -> None:
     """Threads of a block that wait at different barriers are told with their lines."""
-    text = entry(
-        INDEX + "setp.lt.u32 %p0, %r76, 8;\n@%p0 bra A;\nbar.sync 1;\nret;\nA: bar.sync 2;\nret;"
-    )
+    text = entry(INDEX + "setp.lt.u32 %p0, %r76, 8;\n@%p0 bra A;\nbar.sync 1;\nret;\nA: bar.sync 2;\nret;")
     with pytest.raises(LaunchError, match="stuck at a barrier") as caught:
         run(text, 32, block=(32,))
     first, second = (text.split("\n").index(line) + 1 for line in ("bar.sync 1;", "A: bar.sync 2;"))
@@ -187,7 +185,9 @@ def test_calls_pass_parameters_both_ways(lanes: int) -> None:
         + store("%r6"),
         before=CALLS,
     )
-    wanted = [82 if t == 3 else 1000 * (40 * b + t) + (t if t > 9 else 2 * t) for b in range(2) for t in range(40)]
+    wanted = [
+        82 if t == 3 else 1000 * (40 * b + t) + (t if t > 9 else 2 * t) for b in range(2) for t in range(40)
+    ]
     np.testing.assert_array_equal(run(text, 80, grid=(2,), block=(40,), lanes=lanes), wanted)
 
 
@@ -284,9 +284,7 @@ def test_trap_is_a_fault_of_the_lanes_that_meet_it(instruction: str) -> None:
 def test_exit_in_a_function_ends_the_thread() -> None:
     """`exit` in a callee ends its lanes; the others come back."""
     text = entry(
-        INDEX
-        + "{ .param .b32 p; st.param.b32 [p], %r76; call leave, (p); } mov.u32 %r1, 5;"
-        + store("%r1"),
+        INDEX + "{ .param .b32 p; st.param.b32 [p], %r76; call leave, (p); } mov.u32 %r1, 5;" + store("%r1"),
         before=".func leave(.param .b32 n)\n{ .reg .b32 %r<2>; .reg .pred %p; ld.param.u32 %r0, [n];"
         " setp.gt.u32 %p, %r0, 3; @%p exit; ret; }",
     )
@@ -306,7 +304,9 @@ def test_shapes_of_grid_and_block() -> None:
         + store("%r0")
     )
     for lanes in (1, 50, 500, 1 << 16):
-        result = run(text, 3 * 2 * 4 * 5 * 3 * 2, grid=(3, 2, 4), block=(5, 3, 2), lanes=lanes).reshape(4, 2, 3, 2, 3, 5)
+        result = run(text, 3 * 2 * 4 * 5 * 3 * 2, grid=(3, 2, 4), block=(5, 3, 2), lanes=lanes).reshape(
+            4, 2, 3, 2, 3, 5
+        )
         z, y, x, c, b, a = np.indices(result.shape)
         np.testing.assert_array_equal(result, a + 10 * b + 100 * c + 1000 * x + 10000 * y + 100000 * z)
 
@@ -315,13 +315,21 @@ def test_unsupported_instructions_are_all_named() -> None:
     """Everything that the emulator lacks is listed with its line, before anything runs."""
     from teenycuda_cli.errors import UnsupportedError
 
-    text = entry("frobnicate.u32 %r0, %r1;\nadd.u32 %r0, %r1, %r2;\nadd.sat.u64 %d0, %d1, %d2;\n call nothere;")
+    text = entry(
+        "frobnicate.u32 %r0, %r1;\nadd.u32 %r0, %r1, %r2;\nadd.sat.u64 %d0, %d1, %d2;\n call nothere;"
+    )
     with pytest.raises(UnsupportedError) as caught:
         run(text, 1)
     lines = text.split("\n")
     first = lines.index("frobnicate.u32 %r0, %r1;") + 1
     assert caught.value.line == first
-    assert caught.value.context[0] == f"k.ptx:{first}: frobnicate.u32: the emulator has no instruction frobnicate"
+    assert (
+        caught.value.context[0]
+        == f"k.ptx:{first}: frobnicate.u32: the emulator has no instruction frobnicate"
+    )
     assert caught.value.context[1].startswith(f"k.ptx:{first + 2}: add.sat.u64: ")
-    assert caught.value.context[2] == f"k.ptx:{first + 3}: call nothere: the function is not defined in this file"
+    assert (
+        caught.value.context[2]
+        == f"k.ptx:{first + 3}: call nothere: the function is not defined in this file"
+    )
     assert HEAD in text

@@ -8,11 +8,15 @@ import pytest
 from teenycuda_cli.errors import LaunchError
 from tests.emulator.harness import INDEX, Session, entry
 
-ADDRESS = INDEX + "ld.param.u64 %d1, [x]; ld.param.s32 %r1, [n]; cvt.s64.s32 %d2, %r1; add.s64 %d1, %d1, %d2;\n"
+ADDRESS = (
+    INDEX + "ld.param.u64 %d1, [x]; ld.param.s32 %r1, [n]; cvt.s64.s32 %d2, %r1; add.s64 %d1, %d1, %d2;\n"
+)
 PARAMS = ".param .u64 x, .param .s32 n"
 
 
-def fault(body: str, offset: int, *, block: tuple[int, ...] = (32,), size: int = 64, before: str = "") -> LaunchError:
+def fault(
+    body: str, offset: int, *, block: tuple[int, ...] = (32,), size: int = 64, before: str = ""
+) -> LaunchError:
     """The error of a kernel that touches `x + n` bytes in `body`, its address in %d1."""
     session = Session(entry(ADDRESS + body, PARAMS, before=before))
     y = session.buffer("y", np.zeros(16, np.uint8))
@@ -151,7 +155,12 @@ def test_a_scattered_address_is_checked_lane_by_lane() -> None:
 
 def test_division_by_zero_is_no_fault() -> None:
     """x / 0 and x % 0 are all ones."""
-    session = Session(entry(INDEX + "mov.u32 %r0, 0; div.u32 %r1, %r76, %r0; rem.s32 %r2, %r76, %r0; st.global.v2.u32 [%out], {%r1, %r2};"))
+    session = Session(
+        entry(
+            INDEX
+            + "mov.u32 %r0, 0; div.u32 %r1, %r76, %r0; rem.s32 %r2, %r76, %r0; st.global.v2.u32 [%out], {%r1, %r2};"
+        )
+    )
     out = session.buffer("out", np.zeros(2, np.uint32))
     session.launch(out, block=(1,))
     np.testing.assert_array_equal(session.values("out", np.uint32), [0xFFFFFFFF, 0xFFFFFFFF])

@@ -13,10 +13,21 @@ LANES = pytest.mark.parametrize("lanes", [1, 1 << 16])
 @LANES
 @pytest.mark.parametrize(
     ("kind", "dtype"),
-    [("u8", "u1"), ("s8", "i1"), ("b8", "u1"), ("u16", "u2"), ("s16", "i2"), ("u32", "u4"), ("s32", "i4"), ("b32", "u4")],
+    [
+        ("u8", "u1"),
+        ("s8", "i1"),
+        ("b8", "u1"),
+        ("u16", "u2"),
+        ("s16", "i2"),
+        ("u32", "u4"),
+        ("s32", "i4"),
+        ("b32", "u4"),
+    ],
 )
 @pytest.mark.parametrize("scattered", [False, True])
-def test_narrow_loads_extend_and_narrow_stores_cut(kind: str, dtype: str, scattered: bool, lanes: int) -> None:
+def test_narrow_loads_extend_and_narrow_stores_cut(
+    kind: str, dtype: str, scattered: bool, lanes: int
+) -> None:
     """A load of every width into a wider register, and the store of its low bits, in order and scattered."""
     size = np.dtype(dtype).itemsize
     index = "xor.b32 %r79, %r79, 5;" if scattered else ""
@@ -48,7 +59,9 @@ def test_vectors_and_orders(modifiers: str, lanes: int) -> None:
     session = Session(text, lanes=lanes)
     out = session.buffer("out", np.arange(40, dtype=np.uint32))
     session.launch(out, grid=(2,), block=(5,))
-    np.testing.assert_array_equal(session.values("out", np.uint32).reshape(-1, 4), np.arange(40).reshape(-1, 4)[:, ::-1])
+    np.testing.assert_array_equal(
+        session.values("out", np.uint32).reshape(-1, 4), np.arange(40).reshape(-1, 4)[:, ::-1]
+    )
 
 
 @LANES
@@ -96,7 +109,9 @@ def test_variables_have_their_initialisers() -> None:
 
 def test_variables_start_anew_with_each_load() -> None:
     """Module variables keep their values from launch to launch, and are fresh in another module."""
-    text = entry("atom.global.add.u32 %r0, [count], 1;\nst.global.u32 [%out], %r0;", before=".global .u32 count = 10;")
+    text = entry(
+        "atom.global.add.u32 %r0, [count], 1;\nst.global.u32 [%out], %r0;", before=".global .u32 count = 10;"
+    )
     session = Session(text)
     out = session.buffer("out", np.zeros(1, np.uint32))
     seen = []
@@ -155,7 +170,11 @@ def test_atomics_take_turns(
         act = f"red.global.{name}.{kind} [%d13], {a};"
     text = entry(INDEX + load + where + act, ".param .u64 out, .param .u64 x")
     rng = np.random.default_rng(5)
-    x = rng.integers(0, 50, 64).astype(dtype) if name in {"inc", "dec"} else (rng.random(64) * 1000).astype(dtype)
+    x = (
+        rng.integers(0, 50, 64).astype(dtype)
+        if name in {"inc", "dec"}
+        else (rng.random(64) * 1000).astype(dtype)
+    )
     memory = rng.integers(0, 40, targets).astype(dtype)
     session = Session(text, lanes=lanes)
     out, given = session.buffer("out", memory), session.buffer("x", x)
@@ -181,7 +200,9 @@ def test_shuffles(mode: str, width: int, block: int) -> None:
     steps = []
     for delta in (0, 1, 3, 8, 16, 31):
         steps.append(f"shfl.sync.{mode}.b32 %r0|%p0, %r76, {delta}, {clamp}, -1; selp.u32 %r1, 1000, 0, %p0;")
-        steps.append(f"add.u32 %r2, %r0, %r1; shfl.sync.{mode}.b32 %r3, %r76, {delta}, {clamp}, -1; mad.lo.u32 %r2, %r3, 7, %r2;")
+        steps.append(
+            f"add.u32 %r2, %r0, %r1; shfl.sync.{mode}.b32 %r3, %r76, {delta}, {clamp}, -1; mad.lo.u32 %r2, %r3, 7, %r2;"
+        )
         steps.append("mad.lo.u32 %r10, %r10, 31, %r2;")
     text = entry(INDEX + "mov.u32 %r10, 0;" + "\n".join(steps) + store("%r10"))
     wanted = []
@@ -229,7 +250,10 @@ def test_warp_operations_wait_for_their_members(lanes: int) -> None:
         """
         + store("%r3")
     )
-    wanted = [(3 * 3 * (t ^ 1) + (0 if t & 1 else 0x155) + (0xAAAAAAAA if t & 1 else 0x55555555) + 1) & 0xFFFFFFFF for t in range(32)]
+    wanted = [
+        (3 * 3 * (t ^ 1) + (0 if t & 1 else 0x155) + (0xAAAAAAAA if t & 1 else 0x55555555) + 1) & 0xFFFFFFFF
+        for t in range(32)
+    ]
     np.testing.assert_array_equal(run(text, 32, block=(32,), lanes=lanes), wanted)
 
 
@@ -251,12 +275,24 @@ def test_match_redux_and_elect() -> None:
 
 def test_special_registers() -> None:
     """Lane, warp, masks and sizes."""
-    names = ["laneid", "warpid", "nwarpid", "lanemask_eq", "lanemask_lt", "lanemask_ge", "dynamic_smem_size", "total_smem_size"]
+    names = [
+        "laneid",
+        "warpid",
+        "nwarpid",
+        "lanemask_eq",
+        "lanemask_lt",
+        "lanemask_ge",
+        "dynamic_smem_size",
+        "total_smem_size",
+    ]
     body = INDEX + "mul.lo.u32 %r79, %r79, 8;"
     for name in names:
         body += f"mov.u32 %r0, %{name};" + store("%r0") + "add.u32 %r79, %r79, 1;"
-    session = Session(entry(body, before=".shared .align 4 .b8 s[16]; .extern .shared .align 4 .b8 d[];").replace(
-        "ld.param.u64 %out, [out];", "ld.param.u64 %out, [out]; mov.u32 %r1, s; mov.u32 %r1, d;"))
+    session = Session(
+        entry(body, before=".shared .align 4 .b8 s[16]; .extern .shared .align 4 .b8 d[];").replace(
+            "ld.param.u64 %out, [out];", "ld.param.u64 %out, [out]; mov.u32 %r1, s; mov.u32 %r1, d;"
+        )
+    )
     out = session.buffer("out", np.zeros(8 * 70, np.uint32))
     session.launch(out, block=(10, 7), shared=100)
     result = session.values("out", np.uint32).reshape(70, 8)
@@ -300,14 +336,42 @@ def printed(pattern: str, stores: str, block: int = 1, grid: int = 1, lanes: int
     ("pattern", "stores", "text"),
     [
         ("plain %% text\n", "", "plain % text\n"),
-        ("%d|%5d|%-5d|%05d|%+d", "".join(f"st.u32 [%d1+{4 * i}], -7;" for i in range(5)), "-7|   -7|-7   |-0007|-7"),
-        ("%u %x %X %#x %o", "".join(f"st.u32 [%d1+{4 * i}], 4294967290;" for i in range(5)), "4294967290 fffffffa FFFFFFFA 0xfffffffa 37777777772"),
-        ("%hhd %hd %lld", "st.u32 [%d1], 511; st.u32 [%d1+4], 65535; st.u64 [%d1+8], -9000000000;", "-1 -1 -9000000000"),
+        (
+            "%d|%5d|%-5d|%05d|%+d",
+            "".join(f"st.u32 [%d1+{4 * i}], -7;" for i in range(5)),
+            "-7|   -7|-7   |-0007|-7",
+        ),
+        (
+            "%u %x %X %#x %o",
+            "".join(f"st.u32 [%d1+{4 * i}], 4294967290;" for i in range(5)),
+            "4294967290 fffffffa FFFFFFFA 0xfffffffa 37777777772",
+        ),
+        (
+            "%hhd %hd %lld",
+            "st.u32 [%d1], 511; st.u32 [%d1+4], 65535; st.u64 [%d1+8], -9000000000;",
+            "-1 -1 -9000000000",
+        ),
         ("%c%c %5c|", "st.u32 [%d1], 104; st.u32 [%d1+4], 105; st.u32 [%d1+8], 33;", "hi     !|"),
-        ("%f %.2f %e %g", "".join(f"st.u64 [%d1+{8 * i}], 0x4002000000000000;" for i in range(4)), "2.250000 2.25 2.250000e+00 2.25"),
-        ("%a|%10.3f|", "st.u64 [%d1], 0x4002000000000000; st.u64 [%d1+8], 0xc002000000000000;", "0x1.2p+1|    -2.250|"),
-        ("%s|%5s|%.2s", "mov.u64 %d5, s;" + "".join(f"st.u64 [%d1+{8 * i}], %d5;" for i in range(3)), "abc|  abc|ab"),
-        ("%*d|%.*f", "st.u32 [%d1], 6; st.u32 [%d1+4], 42; st.u32 [%d1+8], 1; st.u64 [%d1+16], 0x4002000000000000;", "    42|2.2"),
+        (
+            "%f %.2f %e %g",
+            "".join(f"st.u64 [%d1+{8 * i}], 0x4002000000000000;" for i in range(4)),
+            "2.250000 2.25 2.250000e+00 2.25",
+        ),
+        (
+            "%a|%10.3f|",
+            "st.u64 [%d1], 0x4002000000000000; st.u64 [%d1+8], 0xc002000000000000;",
+            "0x1.2p+1|    -2.250|",
+        ),
+        (
+            "%s|%5s|%.2s",
+            "mov.u64 %d5, s;" + "".join(f"st.u64 [%d1+{8 * i}], %d5;" for i in range(3)),
+            "abc|  abc|ab",
+        ),
+        (
+            "%*d|%.*f",
+            "st.u32 [%d1], 6; st.u32 [%d1+4], 42; st.u32 [%d1+8], 1; st.u64 [%d1+16], 0x4002000000000000;",
+            "    42|2.2",
+        ),
         ("%p", "mov.u64 %d5, 0xabc; st.u64 [%d1], %d5;", "0xabc"),
         ("%d %f", "st.u32 [%d1], 1; st.u64 [%d1+8], 0x4002000000000000;", "1 2.250000"),
     ],

@@ -52,7 +52,9 @@ class Program:
     def operand(self, width: int) -> Any:
         rng = self.rng
         if rng.random() < 0.4:
-            small = rng.choice([0, 1, 2, 3, 4, 7, 8, 31, 32, 63, 127, 255, 1020, -1, -2, -8, 1 << 16, (1 << 31) - 1])
+            small = rng.choice(
+                [0, 1, 2, 3, 4, 7, 8, 31, 32, 63, 127, 255, 1020, -1, -2, -8, 1 << 16, (1 << 31) - 1]
+            )
             return small if rng.random() < 0.8 else rng.getrandbits(31)
         return rng.choice(REGISTERS[f"u{width}"])
 
@@ -84,7 +86,11 @@ class Program:
             a = self.operand(width)
             amount = rng.choice([0, 1, 2, 5, 10, 31, 32, 40, rng.choice(REGISTERS["u32"])])
             if rng.random() < 0.5:
-                return (f"shl.b{width} {d}, {a}, {amount};", d, lambda v: v(a, name) << min(v(amount, "u32"), 64))
+                return (
+                    f"shl.b{width} {d}, {a}, {amount};",
+                    d,
+                    lambda v: v(a, name) << min(v(amount, "u32"), 64),
+                )
             return (f"shr.{name} {d}, {a}, {amount};", d, lambda v: v(a, name) >> min(v(amount, "u32"), 64))
         if choice == 6:
             a, b = self.operand(32), self.operand(32)
@@ -99,14 +105,21 @@ class Program:
                 lambda v: v(a, narrow) * v(b, narrow) + v(c, f"{kind}64"),
             )
         if choice == 7:
-            source, target = rng.choice(["u32", "s32", "u64", "s64"]), rng.choice(["u32", "s32", "u64", "s64"])
+            source, target = (
+                rng.choice(["u32", "s32", "u64", "s64"]),
+                rng.choice(["u32", "s32", "u64", "s64"]),
+            )
             a = rng.choice(REGISTERS[f"u{source[1:]}"])
             d = rng.choice(REGISTERS[f"u{target[1:]}"])
             return (f"cvt.{target}.{source} {d}, {a};", d, lambda v: v(a, source))
         if choice == 8:
             p = rng.choice(PREDICATES)
             a, b = self.operand(width), self.operand(width)
-            return (f"selp.b{width} {d}, {a}, {b}, {p};", d, lambda v: v(a, name) if v(p, "pred") else v(b, name))
+            return (
+                f"selp.b{width} {d}, {a}, {b}, {p};",
+                d,
+                lambda v: v(a, name) if v(p, "pred") else v(b, name),
+            )
         op = rng.choice(["neg", "not"])
         a = rng.choice(REGISTERS[f"u{width}"])
         if op == "neg":
@@ -168,7 +181,9 @@ class Program:
         label = self.labels
         self.labels += 1
         source = self.rng.choice(REGISTERS["u32"])
-        self.text.append(f"and.b32 {counter}, {source}, 7;\nLOOP{label}:\nsetp.eq.u32 {p}, {counter}, 0;\n@{p} bra OUT{label};")
+        self.text.append(
+            f"and.b32 {counter}, {source}, 7;\nLOOP{label}:\nsetp.eq.u32 {p}, {counter}, 0;\n@{p} bra OUT{label};"
+        )
         body = self.block(depth - 1)
         self.text.append(f"sub.u32 {counter}, {counter}, 1;\nbra LOOP{label};\nOUT{label}:")
         found.append(("loop", source, body))
@@ -215,19 +230,29 @@ def build(seed: int) -> tuple[str, list[Any], list[int]]:
     statements = program.block(3)
     start = ["mov.u32 %r0, %r76; mov.u32 %r1, %r78; mov.u32 %r2, %r79; mov.u32 %r3, %tid.x;"]
     start += [f"mov.u32 %r{4 + i}, {value};" for i, value in enumerate(constants)]
-    start += ["mul.wide.u32 %d0, %r79, 4; cvt.u64.u32 %d1, %r76; mov.u64 %d2, 0x123456789ab; mov.u64 %d3, -5;"]
+    start += [
+        "mul.wide.u32 %d0, %r79, 4; cvt.u64.u32 %d1, %r76; mov.u64 %d2, 0x123456789ab; mov.u64 %d3, -5;"
+    ]
     start += ["mul.wide.s32 %d4, %r5, %r6; add.u64 %d5, %out, %d0; sub.u64 %d5, %d5, %out;"]
-    start += [f"setp.lt.u32 {p}, %r0, {limit};" for p, limit in zip(PREDICATES, (5, 17, 1000, 0), strict=True)]
+    start += [
+        f"setp.lt.u32 {p}, %r0, {limit};" for p, limit in zip(PREDICATES, (5, 17, 1000, 0), strict=True)
+    ]
     finish = ["FINISH:", "mov.b64 %d70, 0;"]
     for register in (*REGISTERS["u32"], *PREDICATES):
-        wide = "cvt.u64.u32 %d71, " + register if register in REGISTERS["u32"] else f"selp.u64 %d71, 1, 0, {register}"
+        wide = (
+            "cvt.u64.u32 %d71, " + register
+            if register in REGISTERS["u32"]
+            else f"selp.u64 %d71, 1, 0, {register}"
+        )
         finish.append(f"{wide}; mad.lo.u64 %d70, %d70, 1000003, %d71;")
     finish += [f"mad.lo.u64 %d70, %d70, 1000003, {register};" for register in REGISTERS["u64"]]
     finish.append(store("%d70", "u64", 8) + "ret;")
     return entry("\n".join([INDEX, *start, *program.text, *finish])), statements, constants
 
 
-def expected(statements: list[Any], constants: list[int], grid: tuple[int, ...], block: tuple[int, ...]) -> Any:
+def expected(
+    statements: list[Any], constants: list[int], grid: tuple[int, ...], block: tuple[int, ...]
+) -> Any:
     """What each lane stores."""
     threads, blocks = int(np.prod(block)), int(np.prod(grid))
     results = []

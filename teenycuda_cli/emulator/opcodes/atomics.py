@@ -9,8 +9,8 @@ import numpy as np
 
 from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.access import Site, positions
-from teenycuda_cli.emulator.codegen import Emitter
 from teenycuda_cli.emulator.effects import effect
+from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Nowhere, Op, Place, Register, Source
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
 from teenycuda_cli.emulator.opcodes.memory import SCOPES, make_site
@@ -64,9 +64,15 @@ class Atomic:
             data, index = spot.elements(self.site.dtype)
             if spot.mask is None:
                 index = np.broadcast_to(index, lanes.shape).reshape(-1)
-                here = [v if type(v) is not np.ndarray else np.broadcast_to(v, lanes.shape).reshape(-1) for v in values]
+                here = [
+                    v if type(v) is not np.ndarray else np.broadcast_to(v, lanes.shape).reshape(-1)
+                    for v in values
+                ]
             else:
-                here = [v if type(v) is not np.ndarray else np.broadcast_to(v, lanes.shape)[spot.mask] for v in values]
+                here = [
+                    v if type(v) is not np.ndarray else np.broadcast_to(v, lanes.shape)[spot.mask]
+                    for v in values
+                ]
             if result is None:
                 self._change(data, index, here)
             else:
@@ -151,7 +157,11 @@ def _compare_and_swap(data: Any, index: Any, values: list[Any]) -> Any:
     return np.array(old, data.dtype)
 
 
-_TYPES = {"sem": "relaxed acquire release acq_rel", "scope": SCOPES, "space": "global shared shared::cta shared::cluster"}
+_TYPES = {
+    "sem": "relaxed acquire release acq_rel",
+    "scope": SCOPES,
+    "space": "global shared shared::cta shared::cluster",
+}
 _ATOM = "parallel-synchronization-and-communication-instructions-atom"
 _RED = "parallel-synchronization-and-communication-instructions-red"
 
@@ -159,7 +169,7 @@ _RED = "parallel-synchronization-and-communication-instructions-red"
 def _allowed(m: Any) -> bool:
     name, type_name = m["op"], m["type"]
     kind = type_name[0]
-    return {
+    allowed: bool = {
         "add": type_name in {"u32", "s32", "u64", "s64", "f32", "f64"},
         "min": kind in "us",
         "max": kind in "us",
@@ -168,6 +178,7 @@ def _allowed(m: Any) -> bool:
         "exch": kind == "b",
         "cas": kind == "b",
     }.get(name, kind == "b")
+    return allowed
 
 
 @effect(

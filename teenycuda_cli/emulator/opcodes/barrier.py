@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from teenycuda_cli.emulator.codegen import Emitter
 from teenycuda_cli.emulator.effects import effect
+from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Nowhere, Op, Register, Source
 from teenycuda_cli.emulator.opcodes.control import predicate_text, remaining
 
@@ -24,25 +23,72 @@ class BarrierSite:
 
 
 @effect("bar{.cta}.sync a{, b}", cta="cta", types="a:u32 b:u32", isa=_BAR, ends_block=True)
-@effect("barrier{.cta}.sync{.aligned} a{, b}", cta="cta", aligned="aligned", types="a:u32 b:u32", isa=_BAR, ends_block=True)
+@effect(
+    "barrier{.cta}.sync{.aligned} a{, b}",
+    cta="cta",
+    aligned="aligned",
+    types="a:u32 b:u32",
+    isa=_BAR,
+    ends_block=True,
+)
 def bar_sync(emit: Emitter, op: Op) -> None:
     """Wait until all threads of the block, or `b` of them, are at barrier `a`."""
     _arrive(emit, op, BarrierSite(op, True), op.operands)
 
 
 @effect("bar{.cta}.arrive a, b", cta="cta", types="a:u32 b:u32", isa=_BAR, ends_block=True)
-@effect("barrier{.cta}.arrive{.aligned} a, b", cta="cta", aligned="aligned", types="a:u32 b:u32", isa=_BAR, ends_block=True)
+@effect(
+    "barrier{.cta}.arrive{.aligned} a, b",
+    cta="cta",
+    aligned="aligned",
+    types="a:u32 b:u32",
+    isa=_BAR,
+    ends_block=True,
+)
 def bar_arrive(emit: Emitter, op: Op) -> None:
     """Count at barrier `a`, and go on."""
     _arrive(emit, op, BarrierSite(op, False), op.operands)
 
 
 @effect("bar{.cta}.red.popc.u32 d, a, {!}c", cta="cta", types="d:u32 a:u32 c:pred", isa=_BAR, ends_block=True)
-@effect("bar{.cta}.red.popc.u32 d, a, b, {!}c", cta="cta", types="d:u32 a:u32 b:u32 c:pred", isa=_BAR, ends_block=True)
-@effect("bar{.cta}.red.op.pred p, a, {!}c", cta="cta", op="and or", types="p:pred a:u32 c:pred", isa=_BAR, ends_block=True)
-@effect("bar{.cta}.red.op.pred p, a, b, {!}c", cta="cta", op="and or", types="p:pred a:u32 b:u32 c:pred", isa=_BAR, ends_block=True)
-@effect("barrier{.cta}.red.popc{.aligned}.u32 d, a, {!}c", cta="cta", types="d:u32 a:u32 c:pred", isa=_BAR, ends_block=True)
-@effect("barrier{.cta}.red.op{.aligned}.pred p, a, {!}c", cta="cta", op="and or", types="p:pred a:u32 c:pred", isa=_BAR, ends_block=True)
+@effect(
+    "bar{.cta}.red.popc.u32 d, a, b, {!}c",
+    cta="cta",
+    types="d:u32 a:u32 b:u32 c:pred",
+    isa=_BAR,
+    ends_block=True,
+)
+@effect(
+    "bar{.cta}.red.op.pred p, a, {!}c",
+    cta="cta",
+    op="and or",
+    types="p:pred a:u32 c:pred",
+    isa=_BAR,
+    ends_block=True,
+)
+@effect(
+    "bar{.cta}.red.op.pred p, a, b, {!}c",
+    cta="cta",
+    op="and or",
+    types="p:pred a:u32 b:u32 c:pred",
+    isa=_BAR,
+    ends_block=True,
+)
+@effect(
+    "barrier{.cta}.red.popc{.aligned}.u32 d, a, {!}c",
+    cta="cta",
+    types="d:u32 a:u32 c:pred",
+    isa=_BAR,
+    ends_block=True,
+)
+@effect(
+    "barrier{.cta}.red.op{.aligned}.pred p, a, {!}c",
+    cta="cta",
+    op="and or",
+    types="p:pred a:u32 c:pred",
+    isa=_BAR,
+    ends_block=True,
+)
 def bar_red(emit: Emitter, op: Op) -> None:
     """Wait, and combine a predicate over the threads that do."""
     destination = op.operands[0]
@@ -59,7 +105,11 @@ def _arrive(
 ) -> None:
     name = emit.bind(site)
     barrier = emit.integer(operands[0], 32)
-    count = emit.integer(operands[1], 32) if len(operands) > 1 and not isinstance(operands[1], Nowhere) else "None"
+    count = (
+        emit.integer(operands[1], 32)
+        if len(operands) > 1 and not isinstance(operands[1], Nowhere)
+        else "None"
+    )
     following = emit.next_block
     mask = emit.mask(op)
     ending = f"S.batch.scheduler.arrive(S, {name}, {barrier}, {count}, {contribution}, {following}, {mask})"

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator import faults
-from teenycuda_cli.emulator.codegen import Emitter
 from teenycuda_cli.emulator.compute import plus64
 from teenycuda_cli.emulator.effects import effect
+from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Frame, Group, Label, Op, Source
 from teenycuda_cli.emulator.lower import BUILT_IN, Program, callee
 from teenycuda_cli.emulator.opcodes.control import predicate_text, remaining

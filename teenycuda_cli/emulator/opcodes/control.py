@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator import faults
-from teenycuda_cli.emulator.codegen import Emitter
 from teenycuda_cli.emulator.compute import both, negate
 from teenycuda_cli.emulator.effects import effect
+from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Label, Op
 from teenycuda_cli.emulator.lower import Program
 
@@ -70,7 +70,14 @@ def bra(emit: Emitter, op: Op) -> None:
     emit.leave(f"{run}(S, {predicate_text(op)}, m, {target}, {emit.next_block})")
 
 
-@effect("brx.idx{.uni} index, table", uni="uni", types="index:b32", isa="control-flow-instructions-brx-idx", ends_block=True, leaves=True)
+@effect(
+    "brx.idx{.uni} index, table",
+    uni="uni",
+    types="index:b32",
+    isa="control-flow-instructions-brx-idx",
+    ends_block=True,
+    leaves=True,
+)
 def brx(emit: Emitter, op: Op) -> None:
     """A jump to the label of a table that an index chooses."""
     label = op.operands[1]

@@ -8,14 +8,13 @@ import numpy as np
 
 from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.access import Site, positions, shifted, view
-from teenycuda_cli.emulator.codegen import Emitter
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.effects import effect
+from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import (
     Frame,
     Group,
     KernelParameter,
-    Nowhere,
     Op,
     Place,
     Register,
@@ -51,7 +50,9 @@ def elements(source: Source) -> list[Source]:
     return list(source.elements) if isinstance(source, Group) else [source]
 
 
-def make_site(emit: Emitter, op: Op, place: Place, count: int, dtype: Any, *, writes: bool) -> tuple[Site, str]:
+def make_site(
+    emit: Emitter, op: Op, place: Place, count: int, dtype: Any, *, writes: bool
+) -> tuple[Site, str]:
     """The access of an instruction to `[base+offset]`, and the expression of its base."""
     space = space_of(op.operation.modifiers.get("space", ""))
     base = place.base
@@ -61,9 +62,9 @@ def make_site(emit: Emitter, op: Op, place: Place, count: int, dtype: Any, *, wr
     width = argument.kept.width
     offset = place.offset
     text = argument.text
-    if argument.constant is not None:
-        width = 64
-    elif space in {"shared", "local"} and isinstance(base, Register) and base.width == 64:
+    if argument.constant is not None or (
+        space in {"shared", "local"} and isinstance(base, Register) and base.width == 64
+    ):
         width = 64
     site = Site(emit.program, op, space, offset, dtype.itemsize, count, dtype, width, writes)
     return site, text
@@ -399,5 +400,3 @@ def prefetch(emit: Emitter, op: Op) -> None:
 )
 def membar(emit: Emitter, op: Op) -> None:
     """Nothing: what a lane writes, all lanes see at once."""
-
-

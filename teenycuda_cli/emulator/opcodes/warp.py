@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.codegen import Emitter
 from teenycuda_cli.emulator.effects import effect
+from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Source
 from teenycuda_cli.emulator.lanes import FullLanes
 from teenycuda_cli.emulator.opcodes.memory import elements
@@ -181,8 +181,21 @@ class Vote:
         return from_warps(lanes, result)
 
 
-@effect("vote.sync.mode.pred d, {!}a, membermask", mode="all any uni", types="d:pred a:pred membermask:b32", isa="parallel-synchronization-and-communication-instructions-vote-sync", gathers=True, keeps_memory=True)
-@effect("vote.sync.ballot.b32 d, {!}a, membermask", types="d:b32 a:pred membermask:b32", isa="parallel-synchronization-and-communication-instructions-vote-sync", gathers=True, keeps_memory=True)
+@effect(
+    "vote.sync.mode.pred d, {!}a, membermask",
+    mode="all any uni",
+    types="d:pred a:pred membermask:b32",
+    isa="parallel-synchronization-and-communication-instructions-vote-sync",
+    gathers=True,
+    keeps_memory=True,
+)
+@effect(
+    "vote.sync.ballot.b32 d, {!}a, membermask",
+    types="d:b32 a:pred membermask:b32",
+    isa="parallel-synchronization-and-communication-instructions-vote-sync",
+    gathers=True,
+    keeps_memory=True,
+)
 def vote(emit: Emitter, op: Op) -> None:
     """What holds for lanes of the warp."""
     mode = op.operation.modifiers.get("mode") or "ballot"
@@ -204,7 +217,12 @@ def active_mask(lanes: Any, mask: Any) -> Any:
     return from_warps(lanes, bits(active(lanes, mask)).view(np.int32))
 
 
-@effect("activemask.b32 d", types="d:b32", isa="parallel-synchronization-and-communication-instructions-activemask", keeps_memory=True)
+@effect(
+    "activemask.b32 d",
+    types="d:b32",
+    isa="parallel-synchronization-and-communication-instructions-activemask",
+    keeps_memory=True,
+)
 def activemask(emit: Emitter, op: Op) -> None:
     """Which lanes of the warp are here."""
     mask = emit.mask(op)
@@ -212,7 +230,13 @@ def activemask(emit: Emitter, op: Op) -> None:
     emit.store_results(op, [op.operands[0]], call, mask, [np.dtype(np.int32)])
 
 
-@effect("bar.warp.sync membermask", types="membermask:b32", isa="parallel-synchronization-and-communication-instructions-bar-warp-sync", gathers=True, keeps_memory=True)
+@effect(
+    "bar.warp.sync membermask",
+    types="membermask:b32",
+    isa="parallel-synchronization-and-communication-instructions-bar-warp-sync",
+    gathers=True,
+    keeps_memory=True,
+)
 def bar_warp_sync(emit: Emitter, op: Op) -> None:
     """Wait for the lanes of a member mask: done before the block that this begins."""
 
@@ -242,8 +266,23 @@ class Match:
         return (result, from_warps(lanes, agree)) if self.wants_predicate else result
 
 
-@effect("match.any.sync.type d, a, membermask", type="b32 b64", types="d:b32 membermask:b32", isa="parallel-synchronization-and-communication-instructions-match-sync", gathers=True, keeps_memory=True)
-@effect("match.all.sync.type d, a, membermask", "match.all.sync.type d|p, a, membermask", type="b32 b64", types="d:b32 p:pred membermask:b32", isa="parallel-synchronization-and-communication-instructions-match-sync", gathers=True, keeps_memory=True)
+@effect(
+    "match.any.sync.type d, a, membermask",
+    type="b32 b64",
+    types="d:b32 membermask:b32",
+    isa="parallel-synchronization-and-communication-instructions-match-sync",
+    gathers=True,
+    keeps_memory=True,
+)
+@effect(
+    "match.all.sync.type d, a, membermask",
+    "match.all.sync.type d|p, a, membermask",
+    type="b32 b64",
+    types="d:b32 p:pred membermask:b32",
+    isa="parallel-synchronization-and-communication-instructions-match-sync",
+    gathers=True,
+    keeps_memory=True,
+)
 def match(emit: Emitter, op: Op) -> None:
     """Lanes with the same value."""
     destinations = elements(op.operands[0])
@@ -285,8 +324,24 @@ class Reduce:
         return from_warps(lanes, result.view(np.int32))
 
 
-@effect("redux.sync.op.type d, a, membermask", op="add min max", type="u32 s32", types="membermask:b32", isa="parallel-synchronization-and-communication-instructions-redux-sync", gathers=True, keeps_memory=True)
-@effect("redux.sync.op.type d, a, membermask", op="and or xor", type="b32", types="membermask:b32", isa="parallel-synchronization-and-communication-instructions-redux-sync", gathers=True, keeps_memory=True)
+@effect(
+    "redux.sync.op.type d, a, membermask",
+    op="add min max",
+    type="u32 s32",
+    types="membermask:b32",
+    isa="parallel-synchronization-and-communication-instructions-redux-sync",
+    gathers=True,
+    keeps_memory=True,
+)
+@effect(
+    "redux.sync.op.type d, a, membermask",
+    op="and or xor",
+    type="b32",
+    types="membermask:b32",
+    isa="parallel-synchronization-and-communication-instructions-redux-sync",
+    gathers=True,
+    keeps_memory=True,
+)
 def redux(emit: Emitter, op: Op) -> None:
     """A reduction over the warp."""
     modifiers = op.operation.modifiers
@@ -303,7 +358,13 @@ def elect_one(lanes: Any, member: Any, mask: Any) -> Any:
     return from_warps(lanes, first.astype(np.int32)), from_warps(lanes, np.arange(WARP)[None, :] == first)
 
 
-@effect("elect.sync d|p, membermask", types="d:b32 p:pred membermask:b32", isa="parallel-synchronization-and-communication-instructions-elect-sync", gathers=True, keeps_memory=True)
+@effect(
+    "elect.sync d|p, membermask",
+    types="d:b32 p:pred membermask:b32",
+    isa="parallel-synchronization-and-communication-instructions-elect-sync",
+    gathers=True,
+    keeps_memory=True,
+)
 def elect(emit: Emitter, op: Op) -> None:
     """One lane of the warp chosen: the first."""
     mask = emit.mask(op)
@@ -311,5 +372,3 @@ def elect(emit: Emitter, op: Op) -> None:
     dtypes = [np.dtype(np.int32), np.dtype(np.bool_)]
     destinations: list[Source] = elements(op.operands[0])
     emit.store_results(op, destinations, call, mask, dtypes)
-
-

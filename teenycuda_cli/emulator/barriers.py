@@ -1,0 +1,190 @@
+"""Lanes that wait at barriers, and when their blocks go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from teenycuda_cli.emulator import faults
+from teenycuda_cli.emulator.compaction import joined
+from teenycuda_cli.emulator.kernel import Kernel
+from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine import Batch
+from teenycuda_cli.emulator.opcodes.barrier import BarrierSite
+
+
+@dataclass(slots=True, eq=False)
+class Arrival:
+    """Lanes at a barrier."""
+
+    site: BarrierSite
+    barrier: Any
+    count: Any
+    contribution: Any
+    following: int
+    mask: Any  # a bool array
+
+
+class Barriers:
+    """The barriers of a batch's blocks."""
+
+    def __init__(self, kernel: Kernel, batch: Batch) -> None:
+        """Nobody waits yet."""
+        self.kernel = kernel
+        self.batch = batch
+        self.waiting: list[Arrival] = []
+
+    def arrive(
+        self,
+        lanes: Lanes,
+        site: BarrierSite,
+        barrier: Any,
+        count: Any,
+        contribution: Any,
+        following: int,
+        mask: Mask,
+    ) -> Any:
+        """Lanes are at a barrier; those that do not wait go on."""
+        here = np.ones(lanes.shape, bool) if mask is None else mask
+        self.waiting.append(Arrival(site, barrier, count, contribution, following, here))
+        return () if site.waits else ((following, mask),)
+
+    def release(self, lanes: Lanes, pending: dict[int, Mask]) -> None:
+        """Nothing else can run: let blocks whose threads are all at a barrier go on."""
+        first = self.waiting[0]
+        if len(self.waiting) == 1 and first.count is None and not first.site.reduction:
+            self.waiting = []
+            pending[first.following] = None if first.mask.all() else first.mask
+            return
+        threads = self.batch.threads
+        alive = np.zeros((self.batch.block_count, threads), bool)
+        for arrival in self.waiting:
+            if arrival.site.waits:
+                alive |= arrival.mask.reshape(alive.shape)
+        living = alive.sum(axis=1)
+        arrived: dict[int, Any] = {}
+        expected: dict[int, Any] = {}
+        split = self._by_barrier()
+        for barrier, arrival in split:
+            here = arrival.mask.reshape(alive.shape).sum(axis=1)
+            arrived[barrier] = arrived.get(barrier, 0) + here
+            wanted = living
+            if arrival.count is not None:
+                wanted = self._counts(arrival, alive.shape)
+            previous = expected.get(barrier)
+            now_expected = np.where(here > 0, wanted, 0 if previous is None else previous)
+            expected[barrier] = now_expected
+        going = {b: (arrived[b] >= expected[b]) & (arrived[b] > 0) for b in arrived}
+        if not any(g.any() for g in going.values()):
+            raise self._deadlock(living)
+        left: list[Arrival] = []
+        reductions: list[tuple[int, Arrival, Any]] = []
+        for barrier, arrival in split:
+            here = arrival.mask.reshape(alive.shape)
+            leaving = here & going[barrier][:, None]
+            staying = here & ~going[barrier][:, None]
+            if arrival.site.waits and leaving.any():
+                part = leaving.reshape(lanes.shape)
+                if arrival.site.reduction:
+                    reductions.append((barrier, arrival, leaving))
+                target = arrival.following
+                pending[target] = joined(pending[target], part) if target in pending else part
+            if staying.any():
+                left.append(
+                    Arrival(
+                        arrival.site,
+                        barrier,
+                        arrival.count,
+                        arrival.contribution,
+                        arrival.following,
+                        staying.reshape(lanes.shape),
+                    )
+                )
+        self._reduce(reductions)
+        self.waiting = left
+        for block, mask in list(pending.items()):
+            if mask is not None and mask.all():
+                pending[block] = None
+
+    def _by_barrier(self) -> list[tuple[int, Arrival]]:
+        """Arrivals with one barrier number each."""
+        found = []
+        for arrival in self.waiting:
+            if type(arrival.barrier) is int:
+                found.append((arrival.barrier, arrival))
+                continue
+            values = np.broadcast_to(self.batch.full.integers(arrival.barrier, 32), self.batch.full.shape)
+            for number in np.unique(values[arrival.mask]):
+                part = arrival.mask & (values == number)
+                found.append(
+                    (
+                        int(number),
+                        Arrival(
+                            arrival.site,
+                            int(number),
+                            arrival.count,
+                            arrival.contribution,
+                            arrival.following,
+                            part,
+                        ),
+                    )
+                )
+        return found
+
+    def _counts(self, arrival: Arrival, shape: tuple[int, int]) -> Any:
+        if type(arrival.count) is int:
+            return np.full(shape[0], arrival.count)
+        values = np.broadcast_to(self.batch.full.integers(arrival.count, 32), self.batch.full.shape).reshape(
+            shape
+        )
+        return np.where(arrival.mask.reshape(shape), values, 0).max(axis=1)
+
+    def _reduce(self, reductions: list[tuple[int, Arrival, Any]]) -> None:
+        """What `bar.red` makes of the predicates of all threads that were at the barrier."""
+        lanes = self.batch.full
+        totals: dict[int, list[Any]] = {}
+        for barrier, arrival, leaving in reductions:
+            predicate = arrival.contribution
+            if type(predicate) is not np.ndarray:
+                predicate = np.full(lanes.shape, bool(predicate))
+            values = np.broadcast_to(predicate, lanes.shape).reshape(leaving.shape)
+            holds, came = (leaving & values).sum(axis=1), leaving.sum(axis=1)
+            known = totals.setdefault(barrier, [0, 0])
+            known[0] = known[0] + holds
+            known[1] = known[1] + came
+        for barrier, arrival, leaving in reductions:
+            if arrival.site.home < 0:
+                continue
+            holds, came = totals[barrier]
+            result: Any = {"popc": holds.astype(np.int32), "or": holds > 0, "and": holds == came}[
+                arrival.site.reduction
+            ]
+            spread = np.broadcast_to(result[:, None], leaving.shape).reshape(lanes.shape)
+            lanes.assign(
+                arrival.site.home,
+                np.ascontiguousarray(spread),
+                leaving.reshape(lanes.shape),
+                True,
+                spread.dtype,
+            )
+
+    def _deadlock(self, living: Any) -> Exception:
+        lanes = self.batch.full
+        threads = self.batch.threads
+        first = self.waiting[0]
+        lane = int(lanes.numbers(first.mask)[0])
+        block = lane // threads
+        lines = []
+        for barrier, arrival in self._by_barrier():
+            count = int(arrival.mask.reshape(-1, threads)[block].sum())
+            if count:
+                line, _, _ = faults.where(self.kernel.program, arrival.site.op)
+                verb = "wait" if arrival.site.waits else "arrived"
+                lines.append(f"{count} threads {verb} at barrier {barrier}, line {line}")
+        gone = threads - int(living[block])
+        if gone:
+            lines.append(f"{gone} threads have ended")
+        what = "is stuck at a barrier that the other threads of the block do not come to"
+        return faults.fault(self.kernel.program, first.site.op, lanes, lane, 1, what, tuple(lines))
