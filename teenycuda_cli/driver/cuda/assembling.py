@@ -38,7 +38,7 @@ def load_on_device(
 ) -> LoadResult:
     """Load a file on a GPU by its driver, and tell what it said.
 
-    With `cubin` the driver's linker makes machine code of PTX, which is then
+    With `cubin` the driver's linker makes machine code of it, which is then
     what is loaded. What the driver refuses gives a result that is not ok,
     with the rule broken before the driver's words. Raises UsageError for an
     entry that is not there, TimeoutExpired.
@@ -80,7 +80,7 @@ def _attempt(device: CudaDevice, image: Image, data: bytes, options: LoadOptions
     machine_code, log = data if image.kind == "cubin" else None, None
     loadable = image
     try:
-        if cubin and image.kind == "ptx":
+        if cubin and image.kind != "cubin":
             machine_code, log = link_data(device, image, data, jit, options.timeout)
             loadable, data = Image(machine_code, image.name, "cubin"), machine_code
         with load_data(device, loadable, data, jit, options.timeout) as module:

@@ -67,8 +67,8 @@ def load_module(image: bytes, options: JitOptions) -> tuple[Any, JitLog]:
     return driver.CUmodule(module.value), log
 
 
-def link_cubin(ptx: bytes, name: str, options: JitOptions) -> tuple[bytes, JitLog]:
-    """Assemble PTX (with one NUL behind it) to a cubin for the current device; raises JitError."""
+def link_cubin(image: bytes, kind: str, name: str, options: JitOptions) -> tuple[bytes, JitLog]:
+    """Make a cubin for the current device of PTX (with one NUL behind it) or a fatbin; raises JitError."""
     library = find_library()
     cubin = b""
 
@@ -77,9 +77,10 @@ def link_cubin(ptx: bytes, name: str, options: JitOptions) -> tuple[bytes, JitLo
         state, address, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
         check(library.cuLinkCreate_v2, *values.arguments, ctypes.byref(state))
         try:
-            kind = int(driver.CUjitInputType.CU_JIT_INPUT_PTX)
-            text = (state, kind, ptx, ctypes.c_size_t(len(ptx)), name.encode())
-            check(library.cuLinkAddData_v2, *text, 0, None, None)
+            inputs = driver.CUjitInputType
+            given = inputs.CU_JIT_INPUT_PTX if kind == "ptx" else inputs.CU_JIT_INPUT_FATBINARY
+            data = (int(given), image, ctypes.c_size_t(len(image)), name.encode())
+            check(library.cuLinkAddData_v2, state, *data, 0, None, None)
             check(library.cuLinkComplete, state, ctypes.byref(address), ctypes.byref(size))
             cubin = ctypes.string_at(address.value or 0, size.value)
         finally:

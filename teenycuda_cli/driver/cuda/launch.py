@@ -73,7 +73,10 @@ class CudaFunction:
         with self._blamed(config), self._enqueuer(config) as enqueue, captured_output(self._prints):
             wait = partial(self.wait, timeout=timeout, config=config)
             with Bench(self._device, enqueue, restore, wait) as bench:
-                return bench.run(options)
+                run = bench.run(options)
+            if self._prints:
+                check(driver.cuStreamSynchronize, self._device.stream)  # what was printed is caught here, too
+            return run
 
     def wait(self, event: Any, timeout: float | None, config: LaunchConfig) -> None:
         """Wait for an event; raises TimeoutExpired, and abandons the device when the wait ends early."""

@@ -31,9 +31,11 @@ def find_library() -> ctypes.CDLL:
     """The NVIDIA driver's library; raises DeviceNotFound where it is not installed."""
     try:
         return ctypes.CDLL(LIBRARY)
-    except OSError:
+    except OSError as error:
+        missing = "No such file" in str(error)
+        reason = f"{LIBRARY} is not found" if missing else f"{LIBRARY} does not load: {error}"
         raise DeviceNotFound(
-            f"no NVIDIA driver is installed here ({LIBRARY} is not found)",
+            f"no NVIDIA driver is installed here ({reason})",
             hint="--device cpu runs kernels on the embedded emulator",
         ) from None
 

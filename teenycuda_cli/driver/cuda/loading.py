@@ -64,8 +64,9 @@ def load_data(
 def link_data(
     device: CudaDevice, image: Image, data: bytes, options: JitOptions, timeout: float | None
 ) -> tuple[bytes, JitLog]:
-    """The cubin that the driver makes of PTX, and its log; raises JitError, TimeoutExpired."""
-    work = partial(link_cubin, terminated(data), image.name, options)
+    """The cubin that the driver makes of PTX or a fatbin, and its log; raises JitError, TimeoutExpired."""
+    given = terminated(data) if image.kind == "ptx" else data
+    work = partial(link_cubin, given, image.kind, image.name, options)
     cubin, log = within(timeout, f"linking {image.name}", partial(_in_context, device, work))
     return cubin, log
 

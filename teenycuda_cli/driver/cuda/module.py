@@ -54,7 +54,7 @@ class CudaModule:
             if error.name != "CUDA_ERROR_NOT_FOUND":
                 raise
             there = ", ".join(self.names()) or "none"
-            raise UsageError(f"{self._name}: no kernel {name!r}; its kernels: {there}") from None
+            raise UsageError(f"no kernel {name!r}; its kernels: {there}", file=self._name) from None
         return CudaFunction(self._device, handle, function_info(handle, name), prints=self._prints)
 
 

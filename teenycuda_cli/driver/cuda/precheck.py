@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from teenycuda_cli.binary import Cubin, FatbinEntry
 from teenycuda_cli.driver.architectures import code_runs_on, ptx_assembles_for
 from teenycuda_cli.driver.cuda.library import version_text
-from teenycuda_cli.errors import TeenycudaError
+from teenycuda_cli.errors import FileError, PtxSyntaxError
+from teenycuda_cli.ptx.parser import parse
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.image import Image
@@ -37,13 +38,16 @@ class Refusal:
 
 def refuse(image: Image, arch: str, driver_version: int) -> Refusal | None:
     """The rule by which an image cannot load on a GPU of `arch`, if there is one to be told."""
+    if image.kind == "ptx":
+        try:
+            module = parse(image.source, bodies=False)
+        except PtxSyntaxError:
+            return None  # the assembler tells it, with the line
+        return refuse_version(module.version, driver_version) or refuse_target(module.target, arch)
     try:
-        if image.kind == "ptx":
-            module = image.module
-            return refuse_version(module.version, driver_version) or refuse_target(module.target, arch)
         content = image.binary
-    except TeenycudaError as broken:
-        return Refusal(str(broken), broken.hint)
+    except FileError as broken:
+        return Refusal(broken.message, broken.hint)
     if isinstance(content, Cubin):
         return refuse_machine_code(content.arch, arch)
     refusals = [_refuse_entry(entry, arch) for entry in content.entries]

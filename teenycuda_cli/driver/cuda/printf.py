@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-STDOUT = 1
+STDOUT, STDERR = 1, 2
 
 
 @dataclass(slots=True)
@@ -23,8 +23,7 @@ class Printed:
 def captured_output(wanted: bool) -> Iterator[Printed]:
     """Catch what the driver writes to standard output meanwhile; unless `wanted`, catch nothing.
 
-    When the block fails, what was printed until then is kept all the same and
-    goes to standard output.
+    When the block fails, what was printed until then goes to standard error.
     """
     printed = Printed()
     if not wanted:
@@ -40,7 +39,7 @@ def captured_output(wanted: bool) -> Iterator[Printed]:
             yield printed
         except BaseException:
             _restore(own)
-            os.write(STDOUT, _content(file.fileno()))
+            os.write(STDERR, _content(file.fileno()))
             raise
         _restore(own)
         printed.text = _content(file.fileno()).decode(errors="replace")
