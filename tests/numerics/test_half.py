@@ -112,11 +112,14 @@ def values_of(patterns: list[int], kind: str) -> np.ndarray:
 )
 def test_approximations(name: str, kind: str, function: np.ufunc, bound: float) -> None:
     """ex2 and tanh of every half keep the ISA's bound."""
-    patterns = [p for p in range(1 << 16) if np.isfinite(values_of([p], kind)[0])][::7]
+    patterns = list(range(0, 1 << 16, 7))
+    finite = np.isfinite(values_of(patterns, kind))
+    patterns = [pattern for pattern, held in zip(patterns, finite, strict=True) if held]
     got = values_of(run(name, patterns), kind)
-    exact = function(values_of(patterns, kind))
+    with np.errstate(all="ignore"):
+        exact = function(values_of(patterns, kind))
     usual = (np.abs(exact) > 2.0**-14) & (np.abs(exact) < 65504)
-    assert np.all(np.abs(got - exact)[usual] <= bound * np.maximum(np.abs(exact), 2.0**-14)[usual])
+    assert np.all(np.abs(got[usual] - exact[usual]) <= bound * np.abs(exact[usual]))
 
 
 def test_pairs_of_f32() -> None:
