@@ -52,7 +52,7 @@ _LABELS = re.compile(rb"(?:" + _B + _WORD + _B + rb":)*+")
 _LABEL = re.compile(_B + rb"(" + _WORD + _B + rb":)")
 _INSIDE = re.compile(rb'(?:[^{}"/]++|//[^\n]*+|/\*(?s:.*?)\*/|/(?!\*)|"[^"]*+")*+')
 _TARGET = re.compile(rb"\.target" + _B + _WORD + rb"(?:" + _B + b"," + _B + _WORD + rb")*+")
-_DEBUG_OPTION = re.compile(_B + b"," + _B + b"debug" + _END)
+_DEBUG_OPTION = re.compile(_B + b"," + _B + rb"debug(?![A-Za-z0-9_$.])")
 _DWARF = re.compile(rb"@@DWARF[^\n]*+")
 _HEAD = re.compile(_B + rb"\.version" + _END)
 _BLANK_BEFORE = re.compile(rb"[ \t]*+\Z")
@@ -282,7 +282,7 @@ class _Strip:
         match = _TARGET.match(self.data, at)
         if match is None:
             return at + 1
-        for option in _DEBUG_OPTION.finditer(self.data, at, match.end()):
+        for option in _DEBUG_OPTION.finditer(self.data, at, match.end() + 1):
             self.target_debug = True
             self._add(*option.span())
         return match.end()

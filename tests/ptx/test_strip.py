@@ -43,7 +43,7 @@ def left(text: str | bytes, *, keep_lineinfo: bool = False) -> str:
         (".entry k() {\n.loc 1 2 3,\n function_name L+4, inlined_at 4 5 6\nret; }", ".entry k() {\nret; }"),
         (".entry k() {\n.loc 1 2 3 .loc 1 2 4\nret; }", ".entry k() {\nret; }"),
         (".entry k() {\r\n\t.loc 1 2 3\r\n\tret;\r\n}\r\n", ".entry k() {\r\n\tret;\r\n}\r\n"),
-        ("\t.file\t1 \"a.cu\", 12, 34\n.global .b32 x;\n", ".global .b32 x;\n"),
+        ('\t.file\t1 "a.cu", 12, 34\n.global .b32 x;\n', ".global .b32 x;\n"),
         ('.file 1 "a" .global .b32 x;\n', " .global .b32 x;\n"),
         (".section .debug_x { .b8 1 }.global .b32 x;", ".global .b32 x;"),
         (".section .debug_x\n{\n.b8 1 // }\n}\n// meta:name=k\n", "// meta:name=k\n"),
@@ -52,12 +52,12 @@ def left(text: str | bytes, *, keep_lineinfo: bool = False) -> str:
         (".section .debug_x {}\n$L__end:\nL2:  // c\n.section .debug_y {}\n", ""),
         (".section .nv_x { .b8 1 }\n", ".section .nv_x { .b8 1 }\n"),
         ("@@DWARF .byte 1\n@@DWARF .byte 2\n.global .b32 x;", ".global .b32 x;"),
-        ("// .loc 1 2 3\n/* .file 1 \"a\" */\n", "// .loc 1 2 3\n/* .file 1 \"a\" */\n"),
+        ('// .loc 1 2 3\n/* .file 1 "a" */\n', '// .loc 1 2 3\n/* .file 1 "a" */\n'),
         ('.pragma ".loc 1 2 3";\n', '.pragma ".loc 1 2 3";\n'),
         (".entry loc(.param .b32 file) { .reg .b32 debug, section; .local .b32 x; ret; }", None),
         (".entry k() { ld.local.b32 %r1, [a]; st.target.location x; }", None),
     ],
-)  # fmt: skip
+)
 def test_what_goes_and_what_stays(text: str, kept: str | None) -> None:
     """Debug information goes, with its line if nothing else is on it; every other byte stays."""
     assert left(text) == (text if kept is None else kept)
@@ -121,6 +121,11 @@ def test_unterminated(text: str) -> None:
     assert caught.value.line == 3
 
 
+def _check_place(error: PtxSyntaxError) -> None:
+    assert error.line
+    assert error.column
+
+
 def _code(statements: tuple[Statement, ...]) -> list[object]:
     """A body's statements without their places and `.loc`s."""
     found: list[object] = []
@@ -161,7 +166,8 @@ def test_corpus(path: Path, keep: bool) -> None:
 
 def test_lines_lead_back() -> None:
     """A stripped line leads to the line of the original that it began as."""
-    text = 'a\n.file 1 "x"\n.file 2 "y"\nb\n.entry k() { .loc 1 1 1\n.loc 1 2\n 3\nret; }\n.section .debug_x {\n\n}\nc\n'
+    text = 'a\n.file 1 "x"\n.file 2 "y"\nb\n.entry k() { .loc 1 1 1\n.loc 1 2\n 3\nret; }\n'
+    text += ".section .debug_x {\n\n}\nc\n"
     found = stripped(text)
     shown = found.data.decode().split("\n")
     assert shown[2:] == ["a", "b", ".entry k() { ", "ret; }", "c", ""]
@@ -169,10 +175,41 @@ def test_lines_lead_back() -> None:
 
 
 PIECES = st.sampled_from(
-    [".loc 1 2 3", ".loc 1", ", function_name L, inlined_at 1 2 3", '.file 1 "a"', '.file 1 "', ".section .debug_x {",
-     "}", "{", "L:", "$L__end:", "\n", " ", "// c", "// meta:shared=1", "/*", "*/", '"', ".target sm_90, debug", "debug",
-     "@@DWARF x", "ret;", ".b8 1", ".local", "ld.loc", ".", "é", "\0", "\r\n", "\t", "# 1 \"x\"", ".section .nv_x {}", "é"]
-)  # fmt: skip
+    [
+        ".loc 1 2 3",
+        ".loc 1",
+        ", function_name L, inlined_at 1 2 3",
+        '.file 1 "a"',
+        '.file 1 "',
+        ".section .debug_x {",
+        "}",
+        "{",
+        "L:",
+        "$L__end:",
+        "\n",
+        " ",
+        "// c",
+        "// meta:shared=1",
+        "/*",
+        "*/",
+        '"',
+        ".target sm_90, debug",
+        "debug",
+        "@@DWARF x",
+        "ret;",
+        ".b8 1",
+        ".local",
+        "ld.loc",
+        ".",
+        "é",
+        "\0",
+        "\r\n",
+        "\t",
+        '# 1 "x"',
+        ".section .nv_x {}",
+        "é",
+    ]
+)
 
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
@@ -182,7 +219,7 @@ def test_any_text(text: str, keep: bool) -> None:
     try:
         once = stripped(text, keep_lineinfo=keep)
     except PtxSyntaxError as error:
-        assert error.line
+        _check_place(error)
         return
     assert once.data.isascii()
     assert b"\0" not in once.data

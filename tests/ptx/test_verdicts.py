@@ -19,7 +19,8 @@ PRELUDE = """.file 1 "x"
 .func f0 () { ret; }
 .func f1 { ret; }
 .visible .entry k(.param .u64 o) {
-.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred p,q; .reg .f32 f<4>; .reg .v4 .b32 v; .reg .b16 h<9>; .reg .f64 d<3>;
+.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred p,q; .reg .f32 f<4>; .reg .v4 .b32 v;
+.reg .b16 h<9>; .reg .f64 d<3>;
 """
 
 
