@@ -83,6 +83,7 @@ class _Tally:
                 self.greatest[kind] = (float(errors[at]), start + at)
 
 
+@np.errstate(all="ignore")
 def compare(
     name: str,
     what: str,
@@ -103,12 +104,11 @@ def compare(
     tally = _Tally()
     flat, wanted = stored.reshape(-1), expected.reshape(-1)
     untouched = 0
-    with np.errstate(all="ignore"):
-        for start in range(0, flat.size, CHUNK):
-            part = flat[start : start + CHUNK]
-            marks = is_poison(element, part) if poisoned else None
-            _compare_chunk(tally, element, part, wanted[start : start + CHUNK], tolerance, start, marks)
-            untouched += int(np.count_nonzero(marks)) if marks is not None else 0
+    for start in range(0, flat.size, CHUNK):
+        part = flat[start : start + CHUNK]
+        marks = is_poison(element, part) if poisoned else None
+        _compare_chunk(tally, element, part, wanted[start : start + CHUNK], tolerance, start, marks)
+        untouched += int(np.count_nonzero(marks)) if marks is not None else 0
 
     def pair(place: int) -> Pair:
         index = tuple(int(axis) for axis in np.unravel_index(place, stored.shape))
@@ -142,15 +142,16 @@ def _values(element: ElementType, stored: Array, expected: Array) -> tuple[Array
     """Got and expected as numbers that can be compared."""
     if element.kind in {"float", "complex"}:
         return decode(element, stored), decode(element, encode(element, expected))
-    wanted = expected.astype(stored.dtype if expected.dtype.kind == "b" else expected.dtype)
+    wanted = expected.astype(stored.dtype) if expected.dtype.kind == "b" else expected
     if wanted.dtype.kind in "fc":
-        whole = np.nan_to_num(wanted.real, nan=0.5, posinf=0.5, neginf=0.5)
+        wanted = wanted.real.astype(np.float64)  # complex values are refused before they come here
+        whole = np.nan_to_num(wanted, nan=0.5, posinf=0.5, neginf=0.5)
         exact = (
             (np.floor(whole) == whole)
             & (whole >= float(element.lowest))
             & (whole < float(element.highest) + 1)
         )
-        if wanted.dtype.kind == "f" and exact.all():
+        if exact.all():
             return stored, wanted.astype(stored.dtype)
         return stored.astype(np.float64), wanted
     return stored, wanted

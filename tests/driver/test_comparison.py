@@ -75,6 +75,15 @@ def test_a_fraction_never_equals_an_integer() -> None:
     assert not compared("i32", [0], [np.nan]).ok
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_type_of_expected_values_makes_numpy_warn() -> None:
+    """Values of any number type can be compared with any integer type, quietly."""
+    for expected in (np.float16, np.float32, np.int8, np.uint64, np.bool_):
+        for name in ("i8", "u8", "i64", "u64"):
+            assert compared(name, [0, 1], np.array([0, 1], expected)).ok
+    assert not compared("u64", [0], [np.float16(np.inf)]).ok
+
+
 def test_infinities_equal_themselves_alone() -> None:
     """inf is inf, is not −inf, and no tolerance brings a number near to it."""
     huge = Tolerance(1e300, 1e300)
