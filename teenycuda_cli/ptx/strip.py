@@ -202,22 +202,21 @@ class _Strip:
 
     def _directive(self, at: int) -> int:
         """Remove the directive at an offset if it is one of debug information; returns where to go on."""
-        data = self.data
-        second = data[at + 1 : at + 2]
-        if second == b"l":
+        found = self.data[at : at + 2]
+        if found == b".l":
             return self._loc(at)
-        if second == b"f":
+        if found == b".f":
             return self._file(at)
-        if second == b"s":
+        if found == b".s":
             return self._section(at)
-        if second == b"t":
+        if found == b".t":
             return self._target(at)
-        if second == b"@":
-            match = _DWARF.match(data, at)
+        if found == b"@@":
+            match = _DWARF.match(self.data, at)
             assert match is not None
             self.dwarf_lines += 1
             return self._cut(at, match.end())
-        what, end = ("comment", "*/") if data[at : at + 1] == b"/" else ("string", '"')
+        what, end = ("comment", "*/") if found == b"/*" else ("string", '"')
         raise self.source.error(at, f"this {what} never ends", hint=f"close it with {end}")
 
     def _loc(self, at: int) -> int:

@@ -212,7 +212,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(PIECES, max_size=20).map("".join), st.booleans())
 def test_any_text(text: str, keep: bool) -> None:
     """Of any text, strip says what is wrong, or gives a text that strip leaves alone."""
