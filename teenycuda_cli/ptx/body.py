@@ -14,12 +14,11 @@ from teenycuda_cli.errors import PtxSyntaxError
 from teenycuda_cli.ptx.declarations import (
     VARIABLE_SPACES,
     attributes,
-    parse_parameters,
     parse_variables,
-    plain_integer,
 )
 from teenycuda_cli.ptx.directives import parse_strings
 from teenycuda_cli.ptx.layout import element_size
+from teenycuda_cli.ptx.locations import parse_loc
 from teenycuda_cli.ptx.operands import OperandReader
 from teenycuda_cli.ptx.registers import parse_registers
 from teenycuda_cli.ptx.source import Source
@@ -38,6 +37,7 @@ from teenycuda_cli.ptx.syntax import (
     Statement,
     Variable,
 )
+from teenycuda_cli.ptx.tables import parse_table
 from teenycuda_cli.ptx.tokens import BLANK, DOT, WORD, Cursor
 
 _DECIMAL = r"(?:0|[1-9][0-9]{0,8})"
@@ -223,7 +223,7 @@ class BodyParser:
             ".calltargets",
             ".callprototype",
         ):
-            return self._table(following, name, at)
+            return self._append_behind(parse_table(following, name, at), following)
         self._append(Label(name, at))
         return position
 
@@ -283,41 +283,6 @@ class BodyParser:
             else:
                 self._define_family(register.name, register.count, register.offset)
         return self._append_behind(statement, cursor)
-
-    def _table(self, cursor: Cursor, name: str, at: int) -> int:
-        """`.branchtargets`, `.calltargets` or `.callprototype` behind its label."""
-        kind = cursor.value[1:]
-        cursor.advance()
-        if kind == "callprototype":
-            prototype = self._prototype(cursor, name, at)
-            cursor.expect(";")
-            return self._append_behind(prototype, cursor)
-        targets: list[str] = []
-        while True:
-            target = cursor.name("a label" if kind == "branchtargets" else "a function")
-            if cursor.kind == "op" and cursor.accept("<"):
-                count = plain_integer(cursor, "a number of labels")
-                cursor.expect(">")
-                targets += [f"{target}{index}" for index in range(min(count, 1 << 16))]
-            else:
-                targets.append(target)
-            if not cursor.accept(","):
-                break
-        cursor.expect(";")
-        return self._append_behind(LabelTable(name, kind, tuple(targets), at), cursor)
-
-    def _prototype(self, cursor: Cursor, name: str, at: int) -> Prototype:
-        returns = parse_parameters(cursor, prototype=True) if cursor.value == "(" else ()
-        cursor.expect("_", " in place of the function's name")
-        params = parse_parameters(cursor, prototype=True) if cursor.value == "(" else ()
-        noreturn = False
-        while cursor.kind == "dot":
-            noreturn = noreturn or cursor.value == ".noreturn"
-            takes_number = cursor.value in (".abi_preserve", ".abi_preserve_control")
-            cursor.advance()
-            if takes_number:
-                plain_integer(cursor, "a number of registers")
-        return Prototype(name, returns, params, at, noreturn)
 
     # ------------------------------------------------------------ names
 
@@ -382,33 +347,6 @@ def _opcode_hint(opcode: str) -> str | None:
     return (
         f"opcodes are lower-case: {opcode.lower()}" if opcode.lower() != opcode and opcode.isalpha() else None
     )
-
-
-def parse_loc(cursor: Cursor) -> Loc:
-    """`.loc file line column{, function_name label{+n}, inlined_at file line column}`."""
-    at = cursor.at
-    cursor.advance()
-    file, line, column = _place(cursor)
-    if not (cursor.kind == "op" and cursor.accept(",")):
-        return Loc(file, line, column, at)
-    _word(cursor, "function_name")
-    cursor.name("a label")
-    if cursor.kind == "op" and cursor.accept("+"):
-        plain_integer(cursor, "an offset")
-    cursor.expect(",")
-    _word(cursor, "inlined_at")
-    return Loc(file, line, column, at, _place(cursor))
-
-
-def _place(cursor: Cursor) -> tuple[int, int, int]:
-    file, line, column = (plain_integer(cursor, f"a {what} number") for what in ("file", "line", "column"))
-    return file, line, column
-
-
-def _word(cursor: Cursor, word: str) -> None:
-    if cursor.kind != "word" or cursor.value != word:
-        raise cursor.unexpected(f"`{word}`")
-    cursor.advance()
 
 
 def _pragma(cursor: Cursor) -> Pragma:

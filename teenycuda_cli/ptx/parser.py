@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from teenycuda_cli.ptx.declarations import (
     LINKAGES,
@@ -20,6 +19,8 @@ from teenycuda_cli.ptx.declarations import (
 )
 from teenycuda_cli.ptx.directives import parse_directives, parse_strings
 from teenycuda_cli.ptx.layout import element_size, launch_layout
+from teenycuda_cli.ptx.redefinition import Header, disagreement
+from teenycuda_cli.ptx.scanning import count_locs, metadata_comments
 from teenycuda_cli.ptx.signatures import Directives, Fault, FileEntry, Function, Module, Section, Variable
 from teenycuda_cli.ptx.source import Source
 from teenycuda_cli.ptx.targets import FIRST_WITH_CLUSTERS, architecture_number, introduced
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
 NO_DIRECTIVES = Directives()
 _BOM = b"\xef\xbb\xbf"
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
-_METADATA_MARKS = ("meta:", "TRITON_")
-_METADATA = re.compile(r'//[ \t]*+((?:meta:|TRITON_)[^\n]*+)|//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+"')
-_LOC = re.compile(r'//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+"|(\.loc)(?![A-Za-z0-9_$:])')
-_LOC_ALONE = re.compile(r"\.loc(?![A-Za-z0-9_$:])")
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)\Z")
 
 
@@ -64,18 +61,6 @@ def parse_body(source: Source, module: Module, function: Function) -> Function:
         function.body_span[0], function.returns + function.params
     )
     return replace(function, body=statements)
-
-
-class _Header(NamedTuple):
-    """What stands before a function's body."""
-
-    name: str
-    name_at: int
-    is_entry: bool
-    linkage: str
-    params: tuple[Variable, ...]
-    returns: tuple[Variable, ...]
-    directives: Directives
 
 
 class _ModuleParser:
@@ -134,7 +119,7 @@ class _ModuleParser:
             aliases=tuple(self.aliases),
             pragmas=tuple(self.pragmas),
             loc_count=self.loc_count,
-            comments=self._metadata_comments(),
+            comments=metadata_comments(self.source.text, self.spans),
             faults=tuple(self.faults),
         )
 
@@ -317,7 +302,7 @@ class _ModuleParser:
         directives = parse_directives(cursor, of_entry=is_entry) if cursor.kind == "dot" else NO_DIRECTIVES
         if not self.has_clusters:
             self._check_clusters(directives, name, name_at)
-        header = _Header(name, name_at, is_entry, linkage, params, returns, directives)
+        header = Header(name, name_at, is_entry, linkage, params, returns, directives)
         defined = cursor.kind == "op" and cursor.value == "{"
         linkage = self._check_redefinition(header, defined)
         span, body = self._body(header) if defined else self._no_body(header)
@@ -341,7 +326,7 @@ class _ModuleParser:
                 at, f"`{name}` asks for clusters, which need .target sm_90 or higher", None, len(name)
             )
 
-    def _no_body(self, header: _Header) -> tuple[None, None]:
+    def _no_body(self, header: Header) -> tuple[None, None]:
         """The `;` of a declaration."""
         cursor = self.cursor
         if cursor.value != ";" or (header.is_entry and header.directives is not NO_DIRECTIVES):
@@ -349,7 +334,7 @@ class _ModuleParser:
         cursor.advance()
         return None, None
 
-    def _body(self, header: _Header) -> tuple[tuple[int, int], tuple[Statement, ...] | None]:
+    def _body(self, header: Header) -> tuple[tuple[int, int], tuple[Statement, ...] | None]:
         """The place of a body's braces, and its statements if they are wanted."""
         begin = self.cursor.at
         statements = None
@@ -358,51 +343,21 @@ class _ModuleParser:
         else:
             end = closing_brace(self.source, begin) + 1
         self.spans.append((begin, end))
-        self._count_locs(begin, end)
+        self.loc_count += count_locs(self.source.text, begin, end)
         self.cursor.jump(end)
         return (begin, end - 1), statements
 
-    def _check_redefinition(self, header: _Header, defined: bool) -> str:
+    def _check_redefinition(self, header: Header, defined: bool) -> str:
         """The linkage, which a declaration may have told; raises where the two do not agree."""
-        name, linkage = header.name, header.linkage
+        name = header.name
         earlier = self.functions.get(name)
-        problem = None
-        if name in self.variables or (earlier and earlier.defined):
-            problem = f"`{name}` is defined already"
-        elif defined and linkage == "extern":
-            problem = f"`{name}` is .extern, so it cannot be defined here"
-        elif earlier and earlier.is_entry != header.is_entry:
-            problem = f"`{name}` is both an entry and a function"
-        elif earlier and (
-            linkage not in ("none", earlier.linkage)
-            or (earlier.linkage == "extern" and (defined or linkage == "none"))
-        ):
-            problem = f"`{name}` was declared with another linkage ({earlier.linkage})"
-        elif earlier and (_types(earlier.params), _types(earlier.returns)) != (
-            _types(header.params),
-            _types(header.returns),
-        ):
-            problem = f"`{name}` was declared with other parameters"
+        if name in self.variables:
+            problem: str | None = f"`{name}` is defined already"
+        else:
+            problem = disagreement(header, defined, earlier)
         if problem:
             raise self.source.error(header.name_at, problem, length=len(name))
-        return earlier.linkage if earlier else linkage
-
-    def _count_locs(self, begin: int, end: int) -> None:
-        """Count `.loc`s between two offsets, those in comments and strings aside."""
-        text = self.source.text
-        at = text.find(".loc", begin, end)
-        if at < 0:
-            return
-        if text.find("/*", begin, end) >= 0 or text.find('"', begin, end) >= 0:
-            self.loc_count += sum(map(bool, _LOC.findall(text, begin, end)))
-            return
-        found = len(_LOC_ALONE.findall(text, at, end))
-        if found == text.count("\n\t.loc\t", begin, end):
-            self.loc_count += found  # as compilers write them: each begins its line
-            return
-        for match in _LOC_ALONE.finditer(text, at, end):
-            line = text.rfind("\n", begin, match.start()) + 1
-            self.loc_count += text.find("//", line, match.start()) < 0
+        return earlier.linkage if earlier else header.linkage
 
     # ------------------------------------------------------------ debug information and the rest
 
@@ -465,23 +420,3 @@ class _ModuleParser:
             elif function.is_entry:
                 self._fault(at, f"`{name}` is an entry, which can have no alias")
         self.aliases.append((names[0], names[1]))
-
-    def _metadata_comments(self) -> tuple[tuple[int, str], ...]:
-        """Comments that carry metadata, with the offset of their `//`.
-
-        Only stretches that mention any are looked through, each from its
-        start, so that neither a string nor a block comment is taken for one.
-        """
-        text = self.source.text
-        found: list[tuple[int, str]] = []
-        edges = [0, *(edge for span in self.spans for edge in span), len(text)]
-        for begin, end in pairwise(edges):
-            if any(text.find(mark, begin, end) >= 0 for mark in _METADATA_MARKS):
-                for match in _METADATA.finditer(text, begin, end):
-                    if match[1] is not None:
-                        found.append((match.start(), match[1].rstrip("\r")))
-        return tuple(found)
-
-
-def _types(variables: tuple[Variable, ...]) -> list[tuple[str, int, int | None]]:
-    return [(variable.type, variable.vector, variable.size) for variable in variables]
