@@ -3,7 +3,7 @@
    What a broken driver or a broken kernel answers is asked for in the environment, by the name of the call:
    FAKE_cuInit=100 makes cuInit return CUDA_ERROR_NO_DEVICE; FAKE_cuEventQuery=600 lets a kernel spin for ever.
    FAKE_VERSION and FAKE_COUNT are the CUDA version and the number of GPUs. FAKE_LOG is a file that gets a line
-   for each call, so that a test can see what was given back. */
+   for each call, so that a test can see what was given back; FAKE_ERROR is the assembler's error log. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -110,6 +110,7 @@ CALL(cuEventDestroy_v2, void *event) { ANSWER DONE; }
 /* cuModuleLoadDataEx: option 3 is the info log, 4 its size, 5 the error log, 6 its size. */
 CALL(cuModuleLoadDataEx, void **module, const void *image, unsigned count, const int *options, void **values) {
     int length = number("FAKE_LOG_BYTES", 0);
+    const char *error = getenv("FAKE_ERROR");
     for (unsigned i = 0; i + 1 < count; i++) {
         if (options[i] == 3 || options[i] == 5) {
             size_t room = (size_t)values[i + 1];
@@ -117,6 +118,10 @@ CALL(cuModuleLoadDataEx, void **module, const void *image, unsigned count, const
             memset(values[i], 'x', used);
             ((char *)values[i])[used - 1] = 0;
             values[i + 1] = (void *)used;
+            if (options[i] == 5 && error && strlen(error) < room) {
+                strcpy(values[i], error);
+                values[i + 1] = (void *)strlen(error);
+            }
         }
     }
     ANSWER *module = (void *)0x60;

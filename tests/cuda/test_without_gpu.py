@@ -146,6 +146,43 @@ def test_failed_unload_is_told(run_faked: Run, store: str) -> None:
     assert "could not be given back" in result.stderr
 
 
+def test_refused_ptx_is_placed_in_the_users_file(run_faked: Run, tmp_path: Path) -> None:
+    """What the driver's assembler refuses at a launch is told with the line of the file before stripping."""
+    path = tmp_path / "store.ptx"
+    path.write_text(STORE.replace("st.global", '.file 1 "k.cu"\n.loc 1 2 3\nst.global', 1))
+    line = next(number for number, text in enumerate(path.read_text().split("\n"), 1) if "st.global" in text)
+    words = f"ptxas application ptx input, line {line - 2}; error   : Arguments mismatch for instruction 'st'"
+    answers = {"cuModuleLoadDataEx": 218, "ERROR": words}
+    result = run_faked("launch", str(path), *LAUNCH, "--device", "cuda", **answers)
+    assert result.returncode == 3
+    first, shown = result.stderr.splitlines()[:2]
+    assert first == f"{path}:{line}:1: error: Arguments mismatch for instruction 'st'"
+    assert shown == f" {line} | st.global.u32 [%d], %r;"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            STORE.replace("sm_80", "sm_100a"),
+            "which runs on compute capability 10.0 alone",
+        ),
+        (STORE.replace("sm_80", "sm_90a"), "Arguments mismatch"),
+        (STORE.replace("sm_80", "sm_100f").replace("8.0", "8.8"), "10.0 and later ones of 10.x alone"),
+        (STORE.replace("sm_80", "sm_103").replace("8.0", "8.8"), "needs compute capability 10.3 or higher"),
+        (STORE.replace("8.0", "9.1"), "CUDA 13.0 assembles PTX up to 9.0"),
+    ],
+)
+def test_a_refusal_names_the_rule(run_faked: Run, tmp_path: Path, text: str, words: str) -> None:
+    """PTX that the GPU, an sm_90, or its driver cannot take is refused by the rule that it breaks."""
+    path = tmp_path / "store.ptx"
+    path.write_text(text)
+    error = "ptxas application ptx input, line 7; error   : Arguments mismatch for instruction 'st'"
+    result = run_faked("load", str(path), "--device", "cuda", cuModuleLoadDataEx=218, ERROR=error)
+    assert result.returncode == 3
+    assert words in result.stderr.splitlines()[0]
+
+
 @pytest.mark.parametrize(("length", "truncated"), [(70_000, False), (2_000_000, True)])
 def test_long_log_is_whole_or_said_to_be_cut(
     run_faked: Run, store: str, length: int, truncated: bool

@@ -9,16 +9,14 @@ from teenycuda_cli.binary.model import KernelParameter
 from teenycuda_cli.driver.assembler import Assembly
 from teenycuda_cli.driver.cuda.jit import JitError, JitLog, JitOptions
 from teenycuda_cli.driver.cuda.library import version_text
-from teenycuda_cli.driver.cuda.loading import failure_words, link_data, load_data
+from teenycuda_cli.driver.cuda.loading import link_data, load_data, prepared
 from teenycuda_cli.driver.cuda.occupancy import Shape, occupancy_of
-from teenycuda_cli.driver.cuda.precheck import refuse
+from teenycuda_cli.driver.cuda.refusals import diagnosed, refused
 from teenycuda_cli.driver.cuda.shapes import shapes_of
-from teenycuda_cli.driver.diagnostics import LineMap, diagnose
 from teenycuda_cli.driver.image import Image
 from teenycuda_cli.driver.loading import LoadedKernel, LoadOptions, LoadResult
 from teenycuda_cli.driver.usage import EntryUsage, spills_in_log
 from teenycuda_cli.errors import UsageError
-from teenycuda_cli.ptx.source import Source
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.cuda.device import CudaDevice
@@ -43,16 +41,15 @@ def load_on_device(
     with the rule broken before the driver's words. Raises UsageError for an
     entry that is not there, TimeoutExpired.
     """
-    data, line_map = _prepared(image, options)
+    data, line_map = prepared(image, strip=options.strip, keep_lineinfo=options.lineinfo)
     attempt = _attempt(device, image, data, options, cubin=cubin)
     assembly = attempt.assembly
-    source = image.source if image.kind == "ptx" else Source(b"", image.name)
     return LoadResult(
         image=image,
         ok=assembly.ok,
         arch=device.arch,
         kernels=attempt.kernels,
-        diagnostics=diagnose(assembly, source, line_map),
+        diagnostics=diagnosed(assembly, image, line_map),
         device=device.name,
         assembler=assembly.assembler,
         assembler_version=assembly.version,
@@ -63,16 +60,6 @@ def load_on_device(
         truncated=assembly.truncated,
         cubin=assembly.cubin,
     )
-
-
-def _prepared(image: Image, options: LoadOptions) -> tuple[bytes, LineMap | None]:
-    """The bytes for the driver, and the way back to the user's lines."""
-    if image.kind != "ptx" or not options.strip:
-        return image.data, None
-    from teenycuda_cli.ptx.strip import strip  # noqa: PLC0415  (not wanted with --no-strip)
-
-    stripped = strip(image.source, keep_lineinfo=options.lineinfo)
-    return stripped.data, stripped.user_line
 
 
 def _attempt(device: CudaDevice, image: Image, data: bytes, options: LoadOptions, *, cubin: bool) -> _Attempt:
@@ -87,7 +74,7 @@ def _attempt(device: CudaDevice, image: Image, data: bytes, options: LoadOptions
             log = log or module.log
             kernels = _kernels(device, image, module, log, options.entry)
     except JitError as error:
-        return _Attempt(_refused(device, image, error))
+        return _Attempt(refused(device, image, error))
     assembly = Assembly(
         ok=True,
         arch=device.arch,
@@ -102,25 +89,6 @@ def _attempt(device: CudaDevice, image: Image, data: bytes, options: LoadOptions
         cached=image.kind == "ptx" and not log.info,  # only what is assembled anew has a log
     )
     return _Attempt(assembly, kernels)
-
-
-def _refused(device: CudaDevice, image: Image, error: JitError) -> Assembly:
-    refusal = refuse(image, device.arch, device.version)
-    words = None if error.log.error else failure_words(error)
-    return Assembly(
-        ok=False,
-        arch=device.arch,
-        assembler="driver",
-        version=version_text(device.version),
-        cubin=None,
-        error_log=error.log.error,
-        info_log=error.log.info,
-        truncated=error.log.truncated,
-        ms=error.log.milliseconds,
-        entries=(),
-        failure=refusal.message if refusal else words,
-        failure_hint=refusal.hint if refusal else None,
-    )
 
 
 def _kernels(
