@@ -6,14 +6,18 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from teenycuda_cli.driver.device import LaunchConfig
-from teenycuda_cli.driver.image import read_image
+from teenycuda_cli.driver.device import BenchOptions, LaunchConfig
+from teenycuda_cli.driver.image import Image, read_image
 from teenycuda_cli.driver.registry import open_device
+from teenycuda_cli.errors import TeenycudaError
 from tests.cuda import kernels
 
 pytestmark = pytest.mark.cuda
@@ -160,25 +164,69 @@ def test_cubin_made_here_launches(tmp_path: Path) -> None:
 
 def test_no_memory_is_lost(tmp_path: Path) -> None:
     """After 200 launches in one process as much device memory is free as after the first few."""
-    path = tmp_path / "store.ptx"
+    assert difference(tmp_path, "free_after_launches") == 0
+
+
+def test_no_memory_is_lost_by_failures(tmp_path: Path) -> None:
+    """Nor is it after 50 launches that fail in each of several places."""
+    assert difference(tmp_path, "free_after_failures") == 0
+
+
+def difference(folder: Path, function: str) -> int:
+    """Bytes of device memory that a process of its own loses between few rounds of a function and many."""
+    path = folder / "store.ptx"
     path.write_text(kernels.STORE)
     script = (
-        "import sys; from tests.cuda.test_gpu import free_after_launches;"
-        f"print(free_after_launches({str(path)!r}, 5) - free_after_launches({str(path)!r}, 200))"
+        f"from tests.cuda.test_gpu import {function} as free;"
+        f"print(free({str(path)!r}, 5) - free({str(path)!r}, {50 if 'failures' in function else 200}))"
     )
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "0"
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    return int(result.stdout)
 
 
 def free_after_launches(path: str, count: int) -> int:
-    """Bytes of device memory free after launching a file so many times, each in a device of its own."""
-    from cuda.bindings import driver
-
+    """Bytes of device memory free after launching a file so many times, each on a device opened for it."""
     for _ in range(count):
         with open_device("cuda") as device:
             buffer = device.allocate(1 << 20, "p")
             with device.load(read_image(path)) as module:
                 pointer = buffer.address.to_bytes(8, "little")
                 module.function("k").launch(LaunchConfig((1, 1, 1), (1, 1, 1), None, 0, (pointer,)))
+    return free_memory()
+
+
+def free_after_failures(path: str, count: int) -> int:
+    """The same after launches that fail: refused PTX, no such kernel, no memory, shapes that do not fit."""
+    good = LaunchConfig((1, 1, 1), (1, 1, 1), None, 0, (bytes(8),))
+    refused = Image(kernels.STORE.replace("st.global", "st.nowhere").encode(), "refused.ptx", "ptx")
+    for _ in range(count):
+        with open_device("cuda") as device:
+            device.allocate(1 << 20, "left to the device")
+            failing: list[Callable[[], object]] = [
+                partial(device.load, refused),
+                partial(device.allocate, 1 << 44, "too large"),
+            ]
+            with device.load(read_image(path)) as module:
+                function = module.function("k")
+                failing += [
+                    partial(module.function, "nowhere"),
+                    partial(function.launch, replace(good, block=(2048, 1, 1))),
+                    partial(function.launch, replace(good, shared_bytes=1 << 20)),
+                    partial(function.launch, replace(good, cluster=(32, 1, 1), graph=True)),
+                    partial(function.launch, replace(good, grid=(1 << 20, 1, 1), cooperative=True)),
+                    partial(function.bench, replace(good, grid=(0, 1, 1)), BenchOptions()),
+                ]
+                for call in failing:
+                    with pytest.raises(TeenycudaError):
+                        call()
+    return free_memory()
+
+
+def free_memory() -> int:
+    """Bytes of device memory that are free."""
+    from cuda.bindings import driver
+
     with open_device("cuda"):
         return int(driver.cuMemGetInfo()[1])

@@ -1,4 +1,4 @@
-"""What the driver refused to load, explained: by the rule broken, or in its assembler's words, with their places."""
+"""What the driver refused to load, explained by the rule broken, or in its words and with their places."""
 
 from __future__ import annotations
 
