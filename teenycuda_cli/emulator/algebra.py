@@ -129,7 +129,7 @@ def _and(t: IntegerType, a: Exact, b: Exact) -> Exact | None:  # noqa: PLR0911  
     part = parts[1]
     if isinstance(part, int):
         return fit(part & mask, t.width)
-    possible = ((1 << part.high.bit_length()) - 1) & -(1 << trailing_zeros(part))
+    possible = _possible(part)
     if not possible & ~mask:
         return fit(part, t.width)
     return 0 if not possible & mask else None
@@ -140,8 +140,19 @@ def _disjoint(a: Exact, b: Exact) -> bool:
     low, high = bounds(b)
     if low >= 0 and not high >> trailing_zeros(a):
         return True
+    if isinstance(b, int) and b >= 0 and not isinstance(a, int):
+        parts = split_low(a, b.bit_length())
+        return parts is not None and not _possible(parts[1]) & b
     low, high = bounds(a)
-    return low >= 0 and not high >> trailing_zeros(b)
+    if low >= 0 and not high >> trailing_zeros(b):
+        return True
+    return isinstance(a, int) and not isinstance(b, int) and _disjoint(b, a)
+
+
+def _possible(value: Exact) -> int:
+    """The bits that may be set in a lane, of a value that is not negative."""
+    _, high = bounds(value)
+    return ((1 << high.bit_length()) - 1) & -(1 << trailing_zeros(value))
 
 
 def _or(t: IntegerType, a: Exact, b: Exact) -> Exact | None:

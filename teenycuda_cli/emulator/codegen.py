@@ -21,6 +21,7 @@ from teenycuda_cli.emulator.emitter import Argument, Emitter, bits_of, constant_
 from teenycuda_cli.emulator.flow import Loop, analyse
 from teenycuda_cli.emulator.ir import BasicBlock, Group, Nowhere, Op, Register, Source
 from teenycuda_cli.emulator.lower import Program
+from teenycuda_cli.emulator.tiling import plan, write
 from teenycuda_cli.emulator.values import wrap
 
 
@@ -36,15 +37,24 @@ class BlockEmitter(Emitter):
         for number, dtype in enumerate(self.dtypes):
             self._pool.setdefault(dtype, []).append(number)
         self._holder = []
+        self.accesses = {}
+        tiling = plan(block)
+        self.streams = self.streams and tiling is not None
+        if tiling is not None and tiling.tiled:
+            block.ops = [*tiling.exact, *tiling.tiled, *tiling.ending]
         self._scan(block)
         opening = self._live_in(block)
         for self._index, op in enumerate(block.ops):
+            if tiling is not None and tiling.tiled and op is tiling.tiled[0]:
+                exact, self.lines = self.lines, []
             self.op = op
             if op.operation.form.kind == "value":
                 self._value(op)
             else:
                 op.operation.form.build(self, op)
             self._release()
+            if tiling is not None and tiling.tiled and op is tiling.tiled[-1]:
+                self.lines = [*exact, *write(self, tiling, self.accesses, self.lines)]
         self._write_back(block)
         if not self.ending:
             successor = block.successors[0] if block.successors else -1
@@ -91,7 +101,7 @@ class BlockEmitter(Emitter):
             self.lines.append(f"  S.merge({register.home}, v{register.number}, w, {dtype})")
 
     def _owned(self, register: Register) -> str:
-        """The register's value; a copy where a predicate may have left an earlier one, which lies in the pool."""
+        """The register's value; a copy where a predicate may have left an earlier one, of the pool."""
         last = self.block.ops[self._last_def[register]]
         if last.predicate is not None and any(
             register in op.writes for op in self.block.ops if op is not last
@@ -168,26 +178,17 @@ class BlockEmitter(Emitter):
     def _move(self, op: Op, register: Register, argument: Argument) -> None:
         kept = self.kept(register)
         type_name = op.operation.destinations[0]
-        if argument.constant is not None:
-            if kept.tag == "i":
-                self.assign(op, register, str(wrap(argument.constant, kept.width)))
-            else:
-                bits = np.dtype(f"i{kept.width // 8}").type(wrap(argument.constant, kept.width))
-                self.assign(op, register, self.bind_scalar(bits.view(kept.dtype)))
-            return
-        if argument.scalar is not None:
-            known = argument.scalar
-            if kept.tag == "i":
-                self.assign(op, register, str(wrap(int(known.view(f"i{known.itemsize}")), kept.width)))
-            else:
-                self.assign(op, register, argument.text)
+        known = self._known(kept, argument)
+        if known:
+            self.assign(op, register, known)
             return
         text = argument.text
         if kept.tag != argument.kept.tag:
             if argument.kept.tag == "i":
                 text = f"{self.function(floats_of, kept.dtype, argument.kept.width)}(S, {text})"
             else:
-                text = f"{self.function(bits_of, np.dtype(f'i{kept.width // 8}'), argument.kept.raw_nan)}({text})"
+                bits = np.dtype(f"i{kept.width // 8}")
+                text = f"{self.function(bits_of, bits, argument.kept.raw_nan)}({text})"
         elif kept.tag == "i" and kept.width != argument.kept.width:
             read = self.function(compute.reader, argument.kept, type_name)
             write = self.function(compute.writer, kept, type_name, False)
@@ -199,6 +200,21 @@ class BlockEmitter(Emitter):
             else:
                 text = f"{self.bind(compute.duplicate)}({text})"
         self.assign(op, register, text)
+
+    def _known(self, kept: Kept, argument: Argument) -> str:
+        """The expression of a constant in a register, or nothing for what is none."""
+        if argument.constant is not None:
+            value = wrap(argument.constant, kept.width)
+            if kept.tag == "i":
+                return str(value)
+            bits: Any = np.dtype(f"i{kept.width // 8}").type(value)
+            return self.bind_scalar(bits.view(kept.dtype))
+        scalar = argument.scalar
+        if scalar is None:
+            return ""
+        if kept.tag == "i":
+            return str(wrap(int(scalar.view(f"i{scalar.itemsize}")), kept.width))
+        return argument.text
 
     def _select(self, op: Op, register: Register, arguments: list[Argument]) -> None:
         kept = self.kept(register)
@@ -309,7 +325,11 @@ def _tags(program: Program) -> None:
             register.tag = "f4"
         elif register.tag == "i" and types == {"f64"} and register.width == 64:
             register.tag = "f8"
-    # moves hand raw NaNs on
+    _hand_on_nans(program)
+
+
+def _hand_on_nans(program: Program) -> None:
+    """Registers that get NaNs that are not yet PTX's own by moves."""
     changed = True
     while changed:
         changed = False

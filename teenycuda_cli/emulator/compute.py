@@ -97,7 +97,8 @@ def constant(value: int | float, type_name: str) -> Any:
     """A constant as the numpy scalar that an instruction reads."""
     wanted: Any = dtype_of(type_name)
     if wanted.kind in "iu" and isinstance(value, int):
-        return SIGNED[8 * wanted.itemsize](wrap(value, 8 * wanted.itemsize)).view(wanted)
+        number: Any = SIGNED[8 * wanted.itemsize](wrap(value, 8 * wanted.itemsize))
+        return number.view(wanted)
     return wanted.type(value)
 
 
@@ -277,7 +278,7 @@ def selector(dtype: Any) -> Callable[..., Any]:
             return lanes.keep(~buffer, value) if buffer < 0 else duplicate(value)
         if integer:
             a, b = lanes.integers(a, width), lanes.integers(b, width)
-        if chosen.shape != lanes.shape and a.shape != lanes.shape and b.shape != lanes.shape:
+        if lanes.shape not in {chosen.shape, a.shape, b.shape}:
             return np.where(chosen, a, b)
         out = lanes.P[buffer] if buffer >= 0 else lanes.fresh(~buffer, dtype)
         np.copyto(out, b)

@@ -29,6 +29,8 @@ from teenycuda_cli.errors import LaunchError, UnsupportedError, UsageError
 from teenycuda_cli.ptx.syntax import Function, Module
 
 DEFAULT_LANES = 1 << 16
+STREAMING_LANES = 1 << 18
+"""For kernels whose work on arrays runs tile by tile."""
 LOCAL_BYTES = 1 << 26
 """Local and shared memory of one batch, at most, unless a single block needs more."""
 WATCHDOG_STEPS = 20_000_000
@@ -255,7 +257,10 @@ class EmulatedFunction:
     def _run(self, launch: Launch) -> None:
         kernel = self.kernel
         options = self._device.options
-        blocks = max(1, options.lanes // launch.threads)
+        lanes_wanted = options.lanes
+        if kernel.streams and lanes_wanted == DEFAULT_LANES:
+            lanes_wanted = STREAMING_LANES
+        blocks = max(1, lanes_wanted // launch.threads)
         memory = launch.shared_size + launch.local_size * launch.threads
         if memory:
             blocks = max(1, min(blocks, LOCAL_BYTES // memory))

@@ -62,6 +62,8 @@ class Emitter:
         self.dtypes: list[Any] = []  # of the pool
         self.parameters: list[tuple[int, Any, Kept]] = []  # offset, dtype and register of each parameter read
         self.return_sites: list[int] = []
+        self.streams = True  # all blocks are exact or tiled
+        self.accesses: dict[Op, tuple[str, str]] = {}  # loads and stores of the block: function, address
         self._last_read: dict[Register, int] = {}
         self._bound: dict[Any, str] = {}
         self._functions: dict[Any, str] = {}
@@ -97,7 +99,7 @@ class Emitter:
         return f"t{self._temporaries}"
 
     def leave(self, ending: str) -> None:
-        """How the function ends: an expression of (block, mask) pairs, worked out after registers are written."""
+        """How the function ends: an expression of (block, mask) pairs, evaluated after the write-back."""
         self.ending = ending
 
     @property
@@ -152,7 +154,8 @@ class Emitter:
 
     def _float(self, source: FloatConstant, type_name: str) -> Argument:
         width = source.width
-        number = _BITS[width](source.bits).view(_FLOATS[width])
+        bits: Any = _BITS[width](source.bits)
+        number = bits.view(_FLOATS[width])
         if type_name == "f32":
             if width == 64:
                 number = np.float32(number)
@@ -161,8 +164,8 @@ class Emitter:
             if width == 32:
                 number = np.float64(number)
             return Argument(self.bind_scalar(number), Kept("f8", 64), scalar=number)
-        bits = wrap(source.bits, 64 if width == 64 else 32)
-        return Argument(str(bits), Kept("i", 64), constant=bits)
+        value = wrap(source.bits, 64 if width == 64 else 32)
+        return Argument(str(value), Kept("i", 64), constant=value)
 
     def bind_scalar(self, number: Any) -> str:
         """A name for a numpy scalar."""
@@ -351,6 +354,7 @@ class Emitter:
 
 
 def constant_reader(scalar: Any) -> compute.Reader:
+    """A reader that gives a constant."""
     return lambda lanes, value: scalar
 
 

@@ -64,7 +64,7 @@ def watchdog(program: Program, op: Op | None, steps: int) -> LaunchError:
     """The error of a kernel that does not seem to end."""
     return LaunchError(
         f"the kernel {program.entry} does not end: {steps} steps of one batch of blocks",
-        hint="an infinite loop, or one that waits for a block that has not started; --timeout limits a long kernel",
+        hint="an infinite loop, or one that waits for a block that has not started yet",
         **stuck(program, op),
     )
 

@@ -51,7 +51,7 @@ RECURSION_BYTES = 1 << 13
 def saved(
     program: Program, caller: FunctionBody, landing: BasicBlock, called: FunctionBody
 ) -> list[Register]:
-    """Registers that a call must save, since the callee may write them: those of the caller that it comes back to."""
+    """Registers that a call must save, since the callee may come to write them: the caller's live ones."""
     if caller.name not in called.reaches:
         return []
     return sorted(landing.live_in - {program.stack_pointer}, key=lambda register: register.number)

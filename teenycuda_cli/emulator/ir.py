@@ -53,7 +53,7 @@ class Special:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The address in local memory of a variable of a function that may call itself: stack pointer plus offset."""
+    """The place of a variable in its function's frame, in local memory."""
 
     offset: int
 
@@ -102,7 +102,10 @@ class Nowhere:
     """`_`."""
 
 
-Source: TypeAlias = "Register | Constant | FloatConstant | Special | Frame | KernelParameter | Place | Not | Group | Label | Nowhere"
+Source: TypeAlias = (
+    "Register | Constant | FloatConstant | Special | Frame | KernelParameter"
+    " | Place | Not | Group | Label | Nowhere"
+)
 
 
 @dataclass(slots=True, eq=False)

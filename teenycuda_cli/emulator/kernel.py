@@ -24,6 +24,7 @@ class Kernel:
         self.source = source
         self.dtypes = emitter.dtypes
         self.parameters = emitter.parameters
+        self.streams = emitter.streams
         namespace = emitter.names
         exec(
             compile(source, f"<kernel {program.entry}>", "exec"), namespace

@@ -16,6 +16,7 @@ from teenycuda_cli.emulator.values import SIGNED, Affine, Extents, wrap
 if TYPE_CHECKING:
     from teenycuda_cli.emulator.machine import Batch
 
+TILE_LANES = 8192
 Mask = Any
 """None for all lanes, or a bool array of the lanes' shape."""
 
@@ -35,13 +36,15 @@ class Lanes:
         self.P: list[Any] = [np.empty(shape, dtype) for dtype in dtypes]
         self._spare: dict[tuple[int, Any], list[Any]] = {}
         self.compact = False
+        self.tiles: list[tuple[slice, int]] | None = None
+        self._tile_buffers: dict[tuple[int, Any], Any] = {}
         self.token = object()  # of these very lanes: who made an affine form's array
         self.owners: dict[str, Any] = {}  # space → where each lane's part begins
 
     # ------------------------------------------------------------ registers
 
     def fresh(self, register: int, dtype: Any) -> Any:
-        """A buffer for the next value of a live-across register; never the one that holds the current value."""
+        """A buffer for the next value of a live-across register; never the one that holds its value."""
         pair = self._spare.get((register, dtype))
         if pair is None:
             pair = self._spare[register, dtype] = [np.empty(self.shape, dtype), np.empty(self.shape, dtype)]
@@ -144,9 +147,12 @@ class FullLanes(Lanes):
         """The box is the batch's."""
         super().__init__(batch, batch.extents, dtypes, registers)
         self._coordinates: list[Any] = [None] * len(self.shape)
+        rows = self.shape[0]
+        step = max(1, TILE_LANES * rows // self.count)
+        self.tiles = [(slice(row, min(row + step, rows)), min(step, rows - row)) for row in range(0, rows, step)]
 
     def start(self, batch: Batch, undefined: Sequence[tuple[int, Any]]) -> None:
-        """Begin a batch of the same box: registers are empty, or hold poison where they may be read at once."""
+        """Begin a batch of the same box: registers are empty, or hold poison where they may be read."""
         self.batch = batch
         self.R = [None] * len(self.R)
         self.A = batch.arguments
@@ -180,6 +186,22 @@ class FullLanes(Lanes):
     def ordinals(self) -> Any:
         """Of the full shape."""
         return np.arange(self.count).reshape(self.shape)
+
+
+    def scratch(self, number: int, dtype: Any) -> Any:
+        """A buffer for a tile, by number and dtype."""
+        buffer = self._tile_buffers.get((number, dtype))
+        if buffer is None:
+            assert self.tiles is not None
+            shape = (self.tiles[0][1], *self.shape[1:])
+            buffer = self._tile_buffers[number, dtype] = np.empty(shape, dtype)
+        return buffer
+
+    def part(self, value: Any, tile: slice) -> Any:
+        """What a tile sees of a value."""
+        if type(value) is np.ndarray and value.shape[0] == self.shape[0]:
+            return value[tile]
+        return value
 
 
 class FewLanes(Lanes):

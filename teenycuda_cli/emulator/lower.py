@@ -359,6 +359,8 @@ class Lowering:
         if isinstance(operand, syntax.Address):
             base = Constant(0) if operand.base is None else self._name(operand.base.text, scopes)
             return Place(base, operand.offset)
+        if isinstance(operand, syntax.Vector) and len(operand.elements) == 1:
+            return self._operand(operand.elements[0], scopes)
         if isinstance(operand, (syntax.Vector, syntax.Arguments)):
             return Group(tuple([self._operand(item, scopes) for item in operand.elements]))
         if isinstance(operand, syntax.Pair):

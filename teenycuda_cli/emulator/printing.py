@@ -119,7 +119,7 @@ def _one(  # noqa: PLR0911  (a case each)
     if kind in "aA":
         text = _hexadecimal(value)
         return (spec.split(b".")[0] + b"s") % (text.upper() if kind == "A" else text).encode()
-    return (spec + kind.encode()) % value
+    return bytes((spec + kind.encode()) % value)
 
 
 def _integer(spec: bytes, kind: str, value: int) -> bytes:
@@ -129,7 +129,7 @@ def _integer(spec: bytes, kind: str, value: int) -> bytes:
         spec = spec.replace(b"#", b"")
     if b"." in spec:
         spec = spec.replace(b"0", b"", 1) if spec[1:2] == b"0" else spec
-    return (spec + kind.encode()) % value
+    return bytes((spec + kind.encode()) % value)
 
 
 def _hexadecimal(value: float) -> str:

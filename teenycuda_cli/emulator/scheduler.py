@@ -132,7 +132,7 @@ class Scheduler:
     def _compact(
         self, lanes: Lanes, loop: Loop, mask: Any, writes: Mask, pending: dict[int, Mask]
     ) -> list[tuple[int, Any]] | None:
-        """Run the lanes of a mask through a loop by themselves; where they leave it, or None: not worth it."""
+        """Run lanes through a loop by themselves; where they leave it, or None: not worth it."""
         if any(block in loop.blocks for block in pending):
             return None
         where = np.flatnonzero(mask)

@@ -157,7 +157,7 @@ def _compare_and_swap(data: Any, index: Any, values: list[Any]) -> Any:
     return np.array(old, data.dtype)
 
 
-_TYPES = {
+_TYPES: Any = {
     "sem": "relaxed acquire release acq_rel",
     "scope": SCOPES,
     "space": "global shared shared::cta shared::cluster",

@@ -97,6 +97,10 @@ class Load:
             ]
         )
 
+    def tiled(self, lanes: Any, address: Any) -> Any:
+        """All that the lanes load as a view of their shape, in the dtype of the instruction; None: not affine."""
+        return _whole(self.site, lanes, address)
+
     def _taken(self, lanes: Any, part: Any, kept: Kept | None, buffer: int | None) -> Any:
         if kept is None:
             return None
@@ -176,6 +180,7 @@ def ld(emit: Emitter, op: Op) -> None:
     dtype = dtypes.pop() if len(dtypes) == 1 else dtype_of(type_name)
     site, address = make_site(emit, op, place, len(destinations), dtype, writes=False)
     load = emit.bind(Load(site, tuple([_matching(item, dtype) for item in kept])))
+    emit.accesses[op] = load, address
     mask = emit.mask(op)
     registers = [d for d in destinations if isinstance(d, Register)]
     lazy = all([emit.only_read_before_writes(r) for r in registers])
@@ -232,20 +237,27 @@ class Store:
         for spot in positions(site, lanes, address, mask):
             for number, value in enumerate(found):
                 data, index = spot.elements(site.dtype, number)
-                if type(value) is np.ndarray:
-                    if spot.mask is not None:
-                        value = np.broadcast_to(value, lanes.shape)[spot.mask]
-                    elif value.shape != index.shape:
-                        index = np.broadcast_to(index, lanes.shape)
-                data[index] = value
+                if type(value) is not np.ndarray:
+                    data[index] = value
+                elif spot.mask is not None:
+                    data[index] = np.broadcast_to(value, lanes.shape)[spot.mask]
+                else:
+                    data[np.broadcast_to(index, lanes.shape)] = value
+
+    def tiled(self, lanes: Any, address: Any) -> Any:
+        """All that the lanes store to as a view of their shape; None where it is none, or places overlap."""
+        whole = _whole(self.site, lanes, address)
+        if whole is None or not distinct(whole.strides, whole.shape, self.site.size):
+            return None
+        return whole
 
     def _written(self, lanes: Any, parts: Any, mask: Any, values: list[Any]) -> bool:
         site = self.site
         several = site.count > 1
         first = parts[0] if several else parts
-        if first.shape != lanes.shape or not distinct(first.strides, first.shape, site.size * site.count):
-            if mask is not None or any([type(value) is np.ndarray for value in values]):
-                return False
+        apart = first.shape == lanes.shape and distinct(first.strides, first.shape, site.size * site.count)
+        if not apart and (mask is not None or any(type(value) is np.ndarray for value in values)):
+            return False
         for number, value in enumerate(values):
             part = parts[number] if several else parts
             if mask is None:
@@ -253,6 +265,15 @@ class Store:
             else:
                 np.copyto(part, value, where=mask)
         return True
+
+
+def _whole(site: Site, lanes: Any, address: Any) -> Any:
+    if type(address) is not Affine:
+        return None
+    found = view(site, lanes, address)
+    if found is None or found.shape != lanes.shape:
+        return None
+    return found.view(dtype_of(site.op.operation.modifiers["type"]))
 
 
 def distinct(strides: tuple[int, ...], shape: tuple[int, ...], size: int) -> bool:
@@ -298,6 +319,7 @@ def st(emit: Emitter, op: Op) -> None:
         else:
             readers.append(compute.reader(argument.kept, type_name))
     store = emit.bind(Store(site, tuple(readers)))
+    emit.accesses[op] = store, address
     mask = emit.mask(op)
     values = ", ".join([argument.text for argument in arguments])
     guard = f"if {mask} is not False: " if mask != "m" else ""

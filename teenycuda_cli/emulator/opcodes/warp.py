@@ -28,7 +28,7 @@ def by_warp(lanes: Any, values: Any, fill: Any) -> Any:
 
 
 def from_warps(lanes: Any, rows: Any) -> Any:
-    """The opposite of `by_warp`: rows of 32, or one value a warp in a column, as an array of the lanes' shape."""
+    """The opposite of `by_warp`: rows of 32, or a column of one value a warp, in the lanes' shape."""
     threads = lanes.batch.threads
     if rows.shape[1] == 1:
         rows = np.broadcast_to(rows, (rows.shape[0], WARP))
@@ -57,13 +57,11 @@ class Shuffle:
         """`mode` is up, down, bfly or idx."""
         self.mode = mode
         self.wants_predicate = wants_predicate
-        self._plans: dict[Any, Any] = {}
 
     def __call__(self, lanes: Any, value: Any, b: Any, c: Any, mask: Any) -> Any:
         """The value, with the predicate where it is wanted."""
-        if type(value) is int:
-            if not self.wants_predicate:
-                return value
+        if type(value) is int and not self.wants_predicate:
+            return value
         values = np.broadcast_to(lanes.integers(value, 32), lanes.shape)
         if type(b) is int and type(c) is int:
             simple = self._simple(lanes, values, b & 31, c)
