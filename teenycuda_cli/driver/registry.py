@@ -41,10 +41,9 @@ def check_spec(spec: str) -> tuple[str, int | None]:
 class DeviceStart:
     """A device on its way: the driver starts in a thread, `open` waits for it."""
 
-    def __init__(self, kind: str, number: int | None, start: DriverStart | None) -> None:
+    def __init__(self, kind: str, start: DriverStart | None) -> None:
         """`start` is None for the emulator, which needs no starting."""
         self._kind = kind
-        self._number = number
         self._start = start
 
     def open(self, notice: Notice | None = None) -> Device:
@@ -83,10 +82,10 @@ def start_device(spec: str, *, cache: bool = True) -> DeviceStart:
     """
     kind, number = check_spec(spec)
     if kind == "cpu":
-        return DeviceStart(kind, number, None)
+        return DeviceStart(kind, None)
     from teenycuda_cli.driver.cuda.library import DriverStart  # noqa: PLC0415  (the emulator needs no CUDA)
 
-    return DeviceStart(kind, number, DriverStart(number or 0, cache=cache))
+    return DeviceStart(kind, DriverStart(number or 0, cache=cache))
 
 
 def open_device(spec: str, notice: Notice | None = None, *, cache: bool = True) -> Device:

@@ -19,7 +19,6 @@ MINIMUM_VERSION = 12040
 """CUDA 12.4, the first whose driver tells parameters (`cuFuncGetParamInfo`) and enumerates a module."""
 
 NO_DEVICE = 100
-INVALID_DEVICE = 101
 DEVICE_UNAVAILABLE = 46
 INSUFFICIENT_DRIVER = 35
 STUB_LIBRARY = 34
