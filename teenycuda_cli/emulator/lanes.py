@@ -16,7 +16,6 @@ from teenycuda_cli.emulator.values import SIGNED, Affine, Extents, wrap
 if TYPE_CHECKING:
     from teenycuda_cli.emulator.machine import Batch
 
-TILE_LANES = 8192
 Mask = Any
 """None for all lanes, or a bool array of the lanes' shape."""
 
@@ -36,8 +35,7 @@ class Lanes:
         self.P: list[Any] = [np.empty(shape, dtype) for dtype in dtypes]
         self._spare: dict[tuple[int, Any], list[Any]] = {}
         self.compact = False
-        self.tiles: list[tuple[slice, int]] | None = None
-        self._tile_buffers: dict[tuple[int, Any], Any] = {}
+        self._tile_buffers: dict[tuple[Any, Any], Any] = {}
         self.token = object()  # of these very lanes: who made an affine form's array
         self.owners: dict[str, Any] = {}  # space → where each lane's part begins
 
@@ -147,9 +145,6 @@ class FullLanes(Lanes):
         """The box is the batch's."""
         super().__init__(batch, batch.extents, dtypes, registers)
         self._coordinates: list[Any] = [None] * len(self.shape)
-        rows = self.shape[0]
-        step = max(1, TILE_LANES * rows // self.count)
-        self.tiles = [(slice(row, min(row + step, rows)), min(step, rows - row)) for row in range(0, rows, step)]
 
     def start(self, batch: Batch, undefined: Sequence[tuple[int, Any]]) -> None:
         """Begin a batch of the same box: registers are empty, or hold poison where they may be read."""
@@ -188,20 +183,13 @@ class FullLanes(Lanes):
         return np.arange(self.count).reshape(self.shape)
 
 
-    def scratch(self, number: int, dtype: Any) -> Any:
-        """A buffer for a tile, by number and dtype."""
-        buffer = self._tile_buffers.get((number, dtype))
+    def scratch(self, count: int, dtype: Any, tiles: Any) -> Any:
+        """A stack of `count` buffers of the shape of one of the tiles."""
+        shape = (count, *tiles.shape[1:])
+        buffer = self._tile_buffers.get((shape, dtype))
         if buffer is None:
-            assert self.tiles is not None
-            shape = (self.tiles[0][1], *self.shape[1:])
-            buffer = self._tile_buffers[number, dtype] = np.empty(shape, dtype)
+            buffer = self._tile_buffers[shape, dtype] = np.zeros(shape, dtype)
         return buffer
-
-    def part(self, value: Any, tile: slice) -> Any:
-        """What a tile sees of a value."""
-        if type(value) is np.ndarray and value.shape[0] == self.shape[0]:
-            return value[tile]
-        return value
 
 
 class FewLanes(Lanes):

@@ -16,6 +16,7 @@ from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.ir import BasicBlock, FloatConstant, Frame, KernelParameter, Op, Place, Register
 from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
+from teenycuda_cli.emulator.tiles import packed
 
 if TYPE_CHECKING:
     from teenycuda_cli.emulator.emitter import Emitter
@@ -114,67 +115,150 @@ def _registers(place: Place) -> list[Register]:
 def write(emit: Emitter, tiling: Tiling, accesses: dict[Op, tuple[str, str]], usual: list[str]) -> list[str]:
     """The lines of the tiled part: a loop over tiles, or else the `usual` ones.
 
-    `accesses` has the name and the address expression of each load and store.
+    `accesses` has the function and the address expression of each load and
+    store. Several chains of the same operations (a thread's own elements)
+    are written once; at run time those beside one another become one.
     """
-    views = {op: f"u{number}" for number, op in enumerate(accesses)}
-    lines = ["g = S.tiles if m is None else None", "if g is not None:"]
-    for op, (name, address) in accesses.items():
-        guard = ""
-        if op.predicate is not None:
-            guard = f" if v{op.predicate.number} is {not op.negated} else None"
-        lines.append(f"  {views[op]} = {name}.tiled(S, {address}){guard}")
-    lines.append(f"  if {' or '.join([f'{view} is None' for view in views.values()])}: g = None")
-    body, scratch = _body(emit, tiling, views)
+    chains = _chains(tiling.tiled)
+    body = _Body(emit, chains[0])
+    lines = ["g = None", "if m is None and not S.compact:"]
+    rows = []
+    for chain in chains:
+        views = []
+        for kind, op in zip(body.kinds, [op for op in chain if op in accesses], strict=True):
+            name, address = accesses[op]
+            guard = ""
+            if op.predicate is not None:
+                guard = f" if v{op.predicate.number} is {not op.negated} else None"
+            views.append(f"{name}.tiled(S, {address}, {kind}){guard}")
+        rows.append(f"({', '.join(views)},)")
+    shared = "".join([f"{name}, " for name in body.shared])
+    lines.append(f"  g = {emit.bind(packed)}(S, ({', '.join(rows)},), {body.stores}, ({shared}))")
     lines.append("if g is not None:")
-    lines += [f"  {name} = S.scratch({number}, {dtype})" for number, (name, dtype) in enumerate(scratch)]
-    lines.append("  for T, n in g:")
-    lines += [f"    {line}" for line in body]
+    lines.append("  for a in g:")
+    lines += [f"    Q{dtype} = S.scratch({count}, {dtype}, a[0])" for dtype, count in body.counts.items()]
+    lines.append(f"    for {', '.join(body.names)}, in zip(*a):")
+    lines.append(f"      n = len({body.names[0]})")
+    lines += [f"      {line}" for line in body.lines]
     lines.append("else:")
     lines += [f"  {line}" for line in usual or ["pass"]]
     return lines
 
 
-def _body(emit: Emitter, tiling: Tiling, views: dict[Op, str]) -> tuple[list[str], list[tuple[str, str]]]:
-    lines: list[str] = []
-    scratch: list[tuple[str, str]] = []
-    kinds: dict[Register, str] = {}  # the PTX type in which a tile of a register lies
-    raw: set[Register] = set()
-    for op in tiling.tiled:
+def _chains(ops: tuple[Op, ...]) -> list[list[Op]]:
+    """The operations as chains that have nothing to do with one another and are all alike, or as one."""
+    chains: list[list[Op]] = []
+    owner: dict[Register, int] = {}
+    for op in ops:
+        found = {owner[register] for register in op.reads if register in owner}
+        if len(found) > 1:
+            first, *rest = sorted(found)
+            for number in rest:
+                chains[first] += chains[number]
+                chains[number] = []
+            owner = {register: first if number in rest else number for register, number in owner.items()}
+            found = {first}
+        number = found.pop() if found else len(chains)
+        if number == len(chains):
+            chains.append([])
+        chains[number].append(op)
+        for register in op.writes:
+            owner[register] = number
+    position = {op: index for index, op in enumerate(ops)}
+    alike = [sorted(chain, key=position.__getitem__) for chain in chains if chain]
+    return alike if len({_signature(chain) for chain in alike}) == 1 else [list(ops)]
+
+
+def _signature(chain: list[Op]) -> tuple[Any, ...]:
+    """What a chain does, whatever its registers are called."""
+    names: dict[Register, int] = {}
+    found: list[Any] = []
+    for op in chain:
+        memory = op.instruction.opcode in {"ld", "st"}
+        operands = (op.operands[1],) if op.instruction.opcode == "st" else () if memory else op.operands[1:]
+        reads = tuple([names.get(item, item) if isinstance(item, Register) else item for item in operands])
+        for register in op.writes:
+            names[register] = len(names)
+        found.append((id(op.operation), reads))
+    return tuple(found)
+
+
+class _Body:
+    """What is done for each tile of a chain."""
+
+    def __init__(self, emit: Emitter, chain: list[Op]) -> None:
+        self.emit = emit
+        self.names: list[str] = []  # of the tiles of loads and stores, in order
+        self.kinds: list[str] = []  # dtypes of their views
+        self.stores = 0  # bit set of the views that are stored to
+        self.lines: list[str] = []
+        self.counts: dict[str, int] = {}
+        self.shared: dict[str, None] = {}  # values that are the same for all tiles
+        self._types: dict[Register, str] = {}  # the PTX type in which a tile of a register lies
+        self._loads: dict[Register, int] = {}
+        self._texts: dict[Register, str] = {}
+        self._raw: set[Register] = set()
+        for op in chain:
+            if op.instruction.opcode == "ld":
+                self._load(op)
+            elif op.instruction.opcode == "st":
+                self._store(op)
+            else:
+                self._compute(op)
+
+    def _view(self, type_name: str) -> str:
+        self.names.append(f"x{len(self.names)}")
+        self.kinds.append(self.emit.bind(dtype_of(type_name)))
+        return self.names[-1]
+
+    def _load(self, op: Op) -> None:
+        register = op.writes[0]
+        self._types[register] = name = op.operation.modifiers["type"]
+        self._loads[register] = len(self.names)
+        self._raw.discard(register)
+        self._texts[register] = self._view(name)
+
+    def _seen(self, register: Register, wanted: str) -> str:
+        """A tile of a register as a PTX type of its size; a load takes the type of its first use."""
+        text, kind = self._texts[register], self._types[register]
+        load = self._loads.pop(register, None)
+        if dtype_of(kind) == dtype_of(wanted):
+            return text
+        if load is not None:
+            self.kinds[load] = self.emit.bind(dtype_of(wanted))
+            self._types[register] = wanted
+            return text
+        return f"{text}.view({self.emit.bind(dtype_of(wanted))})"
+
+    def _store(self, op: Op) -> None:
+        register = op.operands[1]
+        assert isinstance(register, Register)
+        kind = self._types[register]
+        self._loads.pop(register, None)
+        self.stores |= 1 << len(self.names)
+        if register in self._raw:
+            self._raw.discard(register)
+            self.lines.append(f"{self.emit.bind(canonical)}({self._texts[register]})")
+        self.lines.append(f"{self._view(kind)}[...] = {self._texts[register]}")
+
+    def _compute(self, op: Op) -> None:
         operation = op.operation
-        if op.instruction.opcode == "ld":
-            register = op.writes[0]
-            lines.append(f"w{register.number} = {views[op]}[T]")
-            kinds[register] = operation.modifiers["type"]
-            raw.discard(register)
-        elif op.instruction.opcode == "st":
-            register: Any = op.operands[1]
-            name = operation.modifiers["type"]
-            if register in raw:
-                lines.append(f"{emit.bind(canonical)}(w{register.number})")
-            lines.append(f"{views[op]}[T] = {_seen(emit, register, kinds[register], name)}")
-        else:
-            register = op.writes[0]
-            name = operation.destinations[0]
-            dtype = emit.bind(dtype_of(name))
-            buffer = f"q{len(scratch)}"
-            scratch.append((buffer, dtype))
-            texts = []
-            for source, wanted in zip(op.operands[1:], operation.sources, strict=True):
-                if isinstance(source, Register) and source in kinds:
-                    texts.append(_seen(emit, source, kinds[source], wanted))
-                elif isinstance(source, Register):
-                    texts.append(f"S.part(v{source.number}, T)")
-                else:
-                    texts.append(emit.argument(source, wanted).text)
-            run = emit.bind(operation.ufunc or operation.evaluate)
-            lines.append(f"w{register.number} = {run}({', '.join(texts)}, out={buffer}[:n])")
-            kinds[register] = name
-            if operation.raw_nan:
-                raw.add(register)
-    return lines, scratch
-
-
-def _seen(emit: Emitter, register: Register, kind: str, wanted: str) -> str:
-    """A tile of a register, seen as another PTX type of its size."""
-    text = f"w{register.number}"
-    return text if dtype_of(kind) == dtype_of(wanted) else f"{text}.view({emit.bind(dtype_of(wanted))})"
+        register, name = op.writes[0], operation.destinations[0]
+        dtype = self.emit.bind(dtype_of(name))
+        number = self.counts.get(dtype, 0)
+        self.counts[dtype] = number + 1
+        texts = []
+        for source, wanted in zip(op.operands[1:], operation.sources, strict=True):
+            if isinstance(source, Register) and source in self._types:
+                texts.append(self._seen(source, wanted))
+            elif isinstance(source, Register):
+                texts.append(f"v{source.number}")
+                self.shared[texts[-1]] = None
+            else:
+                texts.append(self.emit.argument(source, wanted).text)
+        run = self.emit.bind(operation.ufunc or operation.evaluate)
+        text = f"w{register.number}"
+        self.lines.append(f"{text} = {run}({', '.join(texts)}, out=Q{dtype}[{number}, :n])")
+        self._types[register], self._texts[register] = name, text
+        if operation.raw_nan:
+            self._raw.add(register)

@@ -23,6 +23,7 @@ from teenycuda_cli.emulator.ir import (
 from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
 from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
+from teenycuda_cli.emulator.tiles import distinct
 from teenycuda_cli.emulator.values import Affine
 
 TYPES = "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
@@ -97,9 +98,9 @@ class Load:
             ]
         )
 
-    def tiled(self, lanes: Any, address: Any) -> Any:
-        """All that the lanes load as a view of their shape, in the dtype of the instruction; None: not affine."""
-        return _whole(self.site, lanes, address)
+    def tiled(self, lanes: Any, address: Any, dtype: Any) -> Any:
+        """All that the lanes load as a view of their shape; None where it is none."""
+        return _whole(self.site, lanes, address, dtype)
 
     def _taken(self, lanes: Any, part: Any, kept: Kept | None, buffer: int | None) -> Any:
         if kept is None:
@@ -244,9 +245,9 @@ class Store:
                 else:
                     data[np.broadcast_to(index, lanes.shape)] = value
 
-    def tiled(self, lanes: Any, address: Any) -> Any:
+    def tiled(self, lanes: Any, address: Any, dtype: Any) -> Any:
         """All that the lanes store to as a view of their shape; None where it is none, or places overlap."""
-        whole = _whole(self.site, lanes, address)
+        whole = _whole(self.site, lanes, address, dtype)
         if whole is None or not distinct(whole.strides, whole.shape, self.site.size):
             return None
         return whole
@@ -267,23 +268,13 @@ class Store:
         return True
 
 
-def _whole(site: Site, lanes: Any, address: Any) -> Any:
+def _whole(site: Site, lanes: Any, address: Any, dtype: Any) -> Any:
     if type(address) is not Affine:
         return None
     found = view(site, lanes, address)
     if found is None or found.shape != lanes.shape:
         return None
-    return found.view(dtype_of(site.op.operation.modifiers["type"]))
-
-
-def distinct(strides: tuple[int, ...], shape: tuple[int, ...], size: int) -> bool:
-    """Whether elements of a strided view do not overlap."""
-    span = size
-    for stride, extent in sorted([(abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1]):
-        if stride < span:
-            return False
-        span = stride * (extent - 1) + span
-    return True
+    return found.view(dtype)
 
 
 @effect(
