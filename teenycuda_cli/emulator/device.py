@@ -158,6 +158,7 @@ class EmulatedFunction:
         with np.errstate(all="ignore"):
             self.kernel = Kernel(program)
         self._buffers = Buffers()
+        self._lanes: FullLanes | None = None  # of the last batch: the next may be of the same shape
 
     @property
     def info(self) -> FunctionInfo:
@@ -265,12 +266,13 @@ class EmulatedFunction:
         if memory:
             blocks = max(1, min(blocks, LOCAL_BYTES // memory))
         arguments = kernel.arguments(launch.parameters)
-        lanes: FullLanes | None = None
+        lanes = self._lanes
         for origin, box in boxes(launch.grid, blocks):
             batch = Batch(launch, origin, box, self._buffers)
             batch.arguments = arguments
             if lanes is None or lanes.shape != batch.extents or lanes.batch.box != batch.box:
                 lanes = FullLanes(batch, kernel.dtypes, kernel.homes)
+            self._lanes = lanes
             lanes.start(batch, kernel.undefined)
             batch.full = lanes
             batch.scheduler = Scheduler(kernel, batch, options.watchdog)
