@@ -17,9 +17,9 @@ import numpy as np
 from teenycuda_cli.emulator.faults import refuse
 from teenycuda_cli.emulator.ir import Op
 from teenycuda_cli.emulator.lanes import Lanes, Mask
-from teenycuda_cli.emulator.lower import Program
 from teenycuda_cli.emulator.machine import Space
 from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE, Arena
+from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.values import Affine, Exact, bounds, plus
 
 

@@ -20,7 +20,7 @@ from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.emitter import Argument, Emitter, bits_of, constant_reader, floats_of
 from teenycuda_cli.emulator.flow import Loop, analyse
 from teenycuda_cli.emulator.ir import BasicBlock, Group, Nowhere, Op, Register, Source
-from teenycuda_cli.emulator.lower import Program
+from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.tiling import plan, write
 from teenycuda_cli.emulator.values import wrap
 

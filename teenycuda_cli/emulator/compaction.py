@@ -10,6 +10,9 @@ from teenycuda_cli.emulator.flow import Loop
 from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import FewLanes, Lanes, Mask
 
+COMPACT_BELOW = 0.8
+"""The part of the lanes below which those in a loop are put together."""
+
 
 class Exits:
     """Lanes that leave a compacted loop: their registers go back to where they came from."""
@@ -24,9 +27,14 @@ class Exits:
         self.dense: dict[int, Any] = {}
         self.masks: dict[int, Any] = {}
 
-    def shrink(self, keep: Any) -> None:
-        """Go on with the lanes at the positions `keep` alone."""
+    def shrink(self, lanes: Lanes, mask: Any) -> bool:
+        """Go on with the lanes of a mask alone, where they have become few enough; whether it was done."""
+        if np.count_nonzero(mask) >= COMPACT_BELOW * lanes.count:
+            return False
+        keep = np.flatnonzero(mask)
+        self.few.shrink(keep)
         self.where = self.where[keep]
+        return True
 
     def leave(self, target: int, mask: Mask) -> None:
         """The lanes of a mask go to a block outside."""

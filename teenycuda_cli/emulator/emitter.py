@@ -24,8 +24,8 @@ from teenycuda_cli.emulator.ir import (
     Source,
     Special,
 )
-from teenycuda_cli.emulator.lower import Program
 from teenycuda_cli.emulator.numerics.floating import canonical
+from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.values import wrap
 from teenycuda_cli.errors import UnsupportedError
 

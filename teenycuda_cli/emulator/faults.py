@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from teenycuda_cli.emulator.access import Site
     from teenycuda_cli.emulator.ir import Op
     from teenycuda_cli.emulator.lanes import Lanes
-    from teenycuda_cli.emulator.lower import Program
+    from teenycuda_cli.emulator.program import Program
 
 _DOING = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "reduction"}
 

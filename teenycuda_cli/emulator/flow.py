@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from teenycuda_cli.emulator.ir import BasicBlock, FunctionBody, Label, Op, Register
-from teenycuda_cli.emulator.lower import Program, callee
+from teenycuda_cli.emulator.program import Program, callee
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from teenycuda_cli.emulator.codegen import generate
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Register
 from teenycuda_cli.emulator.lanes import POISON
-from teenycuda_cli.emulator.lower import Program
+from teenycuda_cli.emulator.program import Program
 
 
 class Kernel:

@@ -182,7 +182,6 @@ class FullLanes(Lanes):
         """Of the full shape."""
         return np.arange(self.count).reshape(self.shape)
 
-
     def scratch(self, count: int, dtype: Any, tiles: Any) -> Any:
         """A stack of `count` buffers of the shape of one of the tiles."""
         shape = (count, *tiles.shape[1:])

@@ -3,52 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from teenycuda_cli.emulator.ir import (
     BasicBlock,
-    Constant,
-    FloatConstant,
     FunctionBody,
-    Group,
     KernelParameter,
-    Label,
-    Not,
-    Nowhere,
     Op,
-    Place,
     Register,
     Source,
-    Special,
 )
 from teenycuda_cli.emulator.opcodes.table import Unsupported, decode
+from teenycuda_cli.emulator.operands import OperandLowering, UnknownOperand, flat_registers
+from teenycuda_cli.emulator.program import BUILT_IN, Program, callee
 from teenycuda_cli.emulator.scopes import Scopes
-from teenycuda_cli.emulator.special import is_special
 from teenycuda_cli.errors import UnsupportedError
 from teenycuda_cli.ptx import syntax
 from teenycuda_cli.ptx.source import Source as Text
 from teenycuda_cli.ptx.syntax import Function, Instruction, Module, Statement, Variable
-
-
-@dataclass(slots=True)
-class Program:
-    """An entry and all that it can reach, lowered."""
-
-    entry: str
-    text: Text
-    files: dict[int, str]
-    functions: dict[str, FunctionBody] = field(default_factory=dict)
-    blocks: list[BasicBlock] = field(default_factory=list)
-    registers: list[Register] = field(default_factory=list)
-    labels: dict[str, int] = field(default_factory=dict)  # unique name → block
-    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    static_shared: int = 0
-    dynamic_offset: int = 0  # where dynamic shared memory begins
-    local_size: int = 0  # bytes of local memory a thread
-    stack_pointer: Register | None = None
-    stack_base: int = 0
-    parameter_size: int = 0
 
 
 @dataclass(slots=True)
@@ -58,9 +31,6 @@ class Missing:
     offset: int
     name: str
     reason: str
-
-
-BUILT_IN = frozenset(("vprintf", "__assertfail"))
 
 
 def instructions(statements: tuple[Statement, ...]) -> Iterator[Instruction]:
@@ -94,14 +64,6 @@ def _names(operand: Any) -> Iterator[str]:
             yield from _names(element)
 
 
-def callee(instruction: Instruction) -> str | None:
-    """The function that a call names."""
-    for operand in instruction.operands:
-        if isinstance(operand, syntax.Name):
-            return operand.text
-    return None
-
-
 class Lowering:
     """Builds one program; everything that is missing is collected, then raised at once."""
 
@@ -117,7 +79,7 @@ class Lowering:
         }
         self.missing: list[Missing] = []
         self.shared: dict[int, int] = {}
-        self.module_shared: dict[str, int] = {}
+        self.operands: OperandLowering
         self.block: BasicBlock | None = None
         self.loc: syntax.Loc | None = None
 
@@ -185,7 +147,9 @@ class Lowering:
         self.program.dynamic_offset = (offset + dynamic_align - 1) // dynamic_align * dynamic_align
         for variable in dynamic:
             self.shared[variable.offset] = self.program.dynamic_offset
-        self.module_shared = {v.name: self.shared[v.offset] for v in module}
+        functions = {function.name for function in self.module.functions} | BUILT_IN
+        shared_addresses = {v.name: self.shared[v.offset] for v in module}
+        self.operands = OperandLowering(self.program, self.addresses | shared_addresses, functions)
 
     def _find_recursion(self) -> None:
         """Functions that call themselves, by others or not, get a stack."""
@@ -256,8 +220,8 @@ class Lowering:
         if instruction.opcode == "call" and not self._callable(instruction):
             return
         try:
-            operands = tuple([self._operand(item, scopes) for item in instruction.operands])
-        except _Unknown as unknown:
+            operands = tuple([self.operands.lower(item, scopes) for item in instruction.operands])
+        except UnknownOperand as unknown:
             self._lack(instruction.offset, instruction.name, str(unknown))
             return
         predicate = None
@@ -326,10 +290,10 @@ class Lowering:
         operands: tuple[Source, ...] = op.operands
         operation = op.operation
         if operation.destinations and operands:
-            writes += _flat(operands[0])
+            writes += flat_registers(operands[0])
             operands = operands[1:]
         for operand in operands:
-            reads += _flat(operand)
+            reads += flat_registers(operand)
         if operation.reads_carry or operation.writes_carry:
             carry = scopes.open[0].registers.get("%cc")
             if carry is None:
@@ -346,65 +310,6 @@ class Lowering:
             name = callee(op.instruction) or ""
             if name in self.program.functions:
                 scopes.function.calls.add(name)
-
-    # ------------------------------------------------------------- operands
-
-    def _operand(self, operand: Any, scopes: Scopes) -> Source:  # noqa: PLR0911  (a case each)
-        if isinstance(operand, syntax.Name):
-            return self._name(operand.text, scopes)
-        if isinstance(operand, syntax.Integer):
-            return Constant(operand.value)
-        if isinstance(operand, syntax.Float):
-            return FloatConstant(operand.bits, operand.width)
-        if isinstance(operand, syntax.Address):
-            base = Constant(0) if operand.base is None else self._name(operand.base.text, scopes)
-            return Place(base, operand.offset)
-        if isinstance(operand, syntax.Vector) and len(operand.elements) == 1:
-            return self._operand(operand.elements[0], scopes)
-        if isinstance(operand, (syntax.Vector, syntax.Arguments)):
-            return Group(tuple([self._operand(item, scopes) for item in operand.elements]))
-        if isinstance(operand, syntax.Pair):
-            return Group((self._operand(operand.first, scopes), self._operand(operand.second, scopes)))
-        if isinstance(operand, syntax.Negated):
-            inner = self._operand(operand.operand, scopes)
-            if isinstance(inner, Register):
-                return Not(inner)
-        if isinstance(operand, syntax.Sink):
-            return Nowhere()
-        if isinstance(operand, syntax.Component):
-            elements = scopes.find_vector(operand.base.text)
-            if elements is not None and operand.index < len(elements):
-                return elements[operand.index]
-        raise _Unknown(f"an operand that the emulator does not take ({type(operand).__name__.lower()})")
-
-    def _name(self, name: str, scopes: Scopes) -> Source:  # noqa: PLR0911  (a case each)
-        register = scopes.find_register(name)
-        if register is not None:
-            return register
-        variable = scopes.find_variable(name)
-        if variable is not None:
-            return variable
-        if name in self.module_shared:
-            return Constant(self.module_shared[name])
-        if name in self.addresses:
-            return Constant(self.addresses[name])
-        label = scopes.find_label(name)
-        if label is not None:
-            return Label(label)
-        table = scopes.find_table(name)
-        if table is not None:
-            self.program.tables[name] = table
-            return Label(name)
-        elements = scopes.find_vector(name)
-        if elements is not None:
-            return Group(elements)
-        if name in self.defined or name in BUILT_IN or any(f.name == name for f in self.module.functions):
-            return Label(name)
-        if name == "WARP_SZ":
-            return Constant(32)
-        if is_special(name):
-            return Special(name)
-        raise _Unknown(f"{name} is not known")
 
     # ------------------------------------------------------------- messages
 
@@ -428,22 +333,6 @@ class Lowering:
             context=tuple(dict.fromkeys(lines)),
             hint="run it on a GPU with --device cuda",
         )
-
-
-class _Unknown(Exception):
-    """An operand that means nothing to the emulator."""
-
-
-def _flat(source: Source) -> list[Register]:
-    if isinstance(source, Register):
-        return [source]
-    if isinstance(source, Not):
-        return [source.register]
-    if isinstance(source, Place):
-        return _flat(source.base)
-    if isinstance(source, Group):
-        return [register for element in source.elements for register in _flat(element)]
-    return []
 
 
 def _closure(name: str, functions: dict[str, FunctionBody]) -> set[str]:

@@ -49,7 +49,7 @@ class Space:
     def __init__(
         self, name: str, data: Typed, kind: str, size: int, stride: int, weights: tuple[int, ...]
     ) -> None:
-        """`kind` is whose memory it is: "all", "block" or "lane"; `weights` are bytes a step along an axis."""
+        """`kind` is whose memory it is: "all", "block" or "lane"; `weights` are bytes a step of an axis."""
         self.name = name
         self.data = data
         self.kind = kind

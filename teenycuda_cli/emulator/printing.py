@@ -11,8 +11,8 @@ import numpy as np
 from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator.access import window
 from teenycuda_cli.emulator.ir import Op
-from teenycuda_cli.emulator.lower import Program
 from teenycuda_cli.emulator.memory import Arena, read_text
+from teenycuda_cli.emulator.program import Program
 
 _FORMAT = re.compile(rb"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+)?)?(hh|h|ll|l|j|z|t|L)?([diouxXcsfFeEgGaAp%])")
 

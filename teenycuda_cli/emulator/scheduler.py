@@ -13,7 +13,7 @@ import numpy as np
 
 from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator.barriers import Barriers
-from teenycuda_cli.emulator.compaction import Exits, joined
+from teenycuda_cli.emulator.compaction import COMPACT_BELOW, Exits, joined
 from teenycuda_cli.emulator.flow import Loop
 from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import FewLanes, FullLanes, Lanes, Mask
@@ -23,8 +23,6 @@ from teenycuda_cli.emulator.opcodes.warp import active, bits, by_warp, from_warp
 PATIENCE = 4096
 """Steps that lanes wait while others run; far fewer while those spin."""
 SPIN_PATIENCE = 8
-COMPACT_BELOW = 0.8
-"""The part of a batch's lanes below which those in a loop are compacted."""
 
 
 class Scheduler:
@@ -51,18 +49,11 @@ class Scheduler:
 
     def _drain(self, lanes: Lanes, pending: dict[int, Mask], loop: Loop | None, exits: Exits | None) -> None:
         """Run until nothing is pending; within a loop, hand lanes that leave it to `exits`."""
-        kernel = self.kernel
-        functions, loops = kernel.functions, kernel.loops
+        functions, inside = self.kernel.functions, None if loop is None else loop.blocks
         since: dict[int, int] = dict.fromkeys(pending, self.steps)
         deferred: set[int] = set()
-        inside = None if loop is None else loop.blocks
         while pending:
-            if len(pending) == 1:
-                (block,) = pending
-                if deferred:
-                    raise self._stuck_warp(lanes, pending)
-            else:
-                block = self._choose(pending, since, deferred, lanes)
+            block = self._choose(pending, since, deferred, lanes)
             mask = pending.pop(block)
             self.steps += 1
             if not self.steps & 15:
@@ -70,28 +61,20 @@ class Scheduler:
             writes = mask if pending or self.barriers.waiting else None
             parts = None
             if mask is not None:
-                if block in kernel.gathering:
+                if block in self.kernel.gathering:
                     mask = self._gather(lanes, block, mask, pending, deferred)
                     if mask is False:
                         since[block] = self.steps
                         continue
-                    if block in pending:
-                        writes = mask
-                elif block in loops and loops[block].compacts:
-                    if loop is None or loop.header != block:
-                        parts = self._compact(lanes, loops[block], mask, writes, pending)
-                    elif not pending:
-                        count = np.count_nonzero(mask)
-                        if count < COMPACT_BELOW * lanes.count:
-                            assert isinstance(lanes, FewLanes) and exits is not None
-                            keep = np.flatnonzero(mask)
-                            lanes.shrink(keep)
-                            exits.shrink(keep)
-                            mask = writes = None
+                    writes = mask if block in pending else writes
+                elif exits is not None and loop is not None and loop.header == block:
+                    if not pending and exits.shrink(lanes, mask):
+                        mask = writes = None
+                else:
+                    parts = self._compact(lanes, block, mask, writes, pending)
             deferred.clear()
             for target, part in functions[block](lanes, mask, writes) if parts is None else parts:
-                if inside is not None and target not in inside:
-                    assert exits is not None
+                if exits is not None and inside is not None and target not in inside:
                     exits.leave(target, part)
                 elif target in pending:
                     pending[target] = joined(pending[target], part)
@@ -103,6 +86,8 @@ class Scheduler:
         self, pending: dict[int, Mask], since: dict[int, int], deferred: set[int], lanes: Lanes
     ) -> int:
         """The block of the least rank, unless another has waited too long."""
+        if len(pending) == 1 and not deferred:
+            return next(iter(pending))
         ranks = self.kernel.ranks
         candidates = [block for block in pending if block not in deferred] if deferred else pending
         if not candidates:
@@ -130,10 +115,11 @@ class Scheduler:
     # ------------------------------------------------------------ compaction
 
     def _compact(
-        self, lanes: Lanes, loop: Loop, mask: Any, writes: Mask, pending: dict[int, Mask]
+        self, lanes: Lanes, block: int, mask: Any, writes: Mask, pending: dict[int, Mask]
     ) -> list[tuple[int, Any]] | None:
-        """Run lanes through a loop by themselves; where they leave it, or None: not worth it."""
-        if any(block in loop.blocks for block in pending):
+        """Run lanes through a loop by themselves; where they leave it, or None: no loop, or not worth it."""
+        loop = self.kernel.loops.get(block)
+        if loop is None or not loop.compacts or any(other in loop.blocks for other in pending):
             return None
         where = np.flatnonzero(mask)
         if writes is None and len(where) >= COMPACT_BELOW * lanes.count:

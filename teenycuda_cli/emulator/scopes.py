@@ -30,7 +30,7 @@ class Scopes:
     """The scopes open at a point of a function, innermost last."""
 
     def __init__(self, function: FunctionBody, registers: list[Register], shared: dict[int, int]) -> None:
-        """`registers` is the program's list, which grows; `shared` has `.shared` offsets by place in the text."""
+        """`registers` is the program's list, which grows; `shared` has `.shared` offsets by place."""
         self.function = function
         self.all = registers
         self.shared = shared

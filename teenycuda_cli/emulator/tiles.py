@@ -45,7 +45,7 @@ def packed(lanes: Any, chains: Sequence[Views], stores: int, shared: Views) -> l
 
 
 def _merged(chains: Sequence[Views], stores: int) -> list[Views]:
-    """Chains whose elements follow one another in memory, in every view, put together along a new last axis."""
+    """Chains whose elements follow one another in memory, in every view, put together on a new axis."""
     places = [[view.__array_interface__["data"][0] for view in chain] for chain in chains]
     sizes = [view.itemsize for view in chains[0]]
     found: list[Views] = []

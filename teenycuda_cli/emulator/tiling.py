@@ -78,7 +78,9 @@ def _may_go_ahead(op: Op, tiled: list[Op]) -> bool:
     )
 
 
-def _runs_tiled(op: Op, loaded: set[Register], block: BasicBlock) -> bool:
+def _runs_tiled(  # noqa: PLR0911  (a reason each)
+    op: Op, loaded: set[Register], block: BasicBlock
+) -> bool:
     opcode, operation = op.instruction.opcode, op.operation
     if any(register in block.live_out for register in op.writes):
         return False
@@ -87,7 +89,11 @@ def _runs_tiled(op: Op, loaded: set[Register], block: BasicBlock) -> bool:
         value = op.operands[0] if opcode == "ld" else op.operands[1]
         if not isinstance(place, Place) or isinstance(place.base, (KernelParameter, Frame)):
             return False
-        if operation.modifiers.get("space") != "global" or operation.modifiers.get("sem") not in {"", None, "weak"}:
+        if operation.modifiers.get("space") != "global" or operation.modifiers.get("sem") not in {
+            "",
+            None,
+            "weak",
+        }:
             return False
         if not isinstance(value, Register) or (opcode == "st" and value not in loaded):
             return False

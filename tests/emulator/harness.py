@@ -1,5 +1,6 @@
 """A kernel from PTX text, run through the device protocol on the emulator."""
 
+# ruff: noqa: E501  (PTX text is easier to read in whole lines)
 from __future__ import annotations
 
 import re

@@ -223,7 +223,7 @@ def test_endless_recursion_is_a_fault() -> None:
     text = entry(
         "call endless;", before=".func endless()\n{ .reg .b32 %r<2>; .local .b32 x[20]; call endless; ret; }"
     )
-    with pytest.raises(LaunchError, match="called too deeply: its stack of .* bytes a thread is full"):
+    with pytest.raises(LaunchError, match=r"called too deeply: its stack of .* bytes a thread is full"):
         run(text, 1)
 
 
@@ -260,7 +260,7 @@ def test_a_timeout_names_the_kernel_and_the_stuck_line() -> None:
     text = entry("L: add.u32 %r0, %r0, 1;\nbra L;")
     session = Session(text)
     out = session.buffer("out", np.zeros(1, np.uint32))
-    with pytest.raises(TimeoutExpired, match="the kernel k was still running after 0.2 s") as caught:
+    with pytest.raises(TimeoutExpired, match=r"the kernel k was still running after 0\.2 s") as caught:
         session.launch(out, timeout=0.2)
     assert caught.value.line == text.split("\n").index("bra L;") + 1
     assert caught.value.context[0] == "at bra L;"
@@ -276,7 +276,7 @@ def test_the_watchdog_stops_an_infinite_loop() -> None:
 def test_trap_is_a_fault_of_the_lanes_that_meet_it(instruction: str) -> None:
     """`trap` under a predicate names its first thread."""
     text = entry(INDEX + f"setp.gt.u32 %p0, %r79, 40;\n@%p0 {instruction}")
-    with pytest.raises(LaunchError, match="trapped|breakpoint") as caught:
+    with pytest.raises(LaunchError, match=r"trapped|breakpoint") as caught:
         run(text, 1, grid=(2,), block=(32,))
     assert caught.value.context[0] == "by thread (9, 0, 0) of block (1, 0, 0) (and 22 more threads at once)"
 

@@ -1,5 +1,6 @@
 """What a kernel must not do: each fault with all that its message says."""
 
+# ruff: noqa: E501  (PTX text is easier to read in whole lines)
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,6 @@
 """Loads, stores, atomics, shuffles and printing, through the device protocol."""
 
+# ruff: noqa: E501  (PTX text is easier to read in whole lines)
 from __future__ import annotations
 
 import numpy as np

@@ -11,9 +11,9 @@ from teenycuda_cli.emulator.compute import plus64
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Frame, Group, Label, Op, Source
-from teenycuda_cli.emulator.lower import BUILT_IN, Program, callee
 from teenycuda_cli.emulator.opcodes.control import predicate_text, remaining
 from teenycuda_cli.emulator.printing import AssertFail, Print
+from teenycuda_cli.emulator.program import BUILT_IN, Program, callee
 
 _CALL = "control-flow-instructions-call"
 

@@ -11,7 +11,7 @@ from teenycuda_cli.emulator.compute import both, negate
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Label, Op
-from teenycuda_cli.emulator.lower import Program
+from teenycuda_cli.emulator.program import Program
 
 _BRANCH = "control-flow-instructions-bra"
 

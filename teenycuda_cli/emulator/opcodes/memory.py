@@ -1,4 +1,4 @@
-"""ld, st and what concerns addresses: cvta, isspacep, prefetch, fences."""
+"""ld and st, in every form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator import compute
-from teenycuda_cli.emulator.access import Site, positions, shifted, view
+from teenycuda_cli.emulator.access import Site, positions, view
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
@@ -20,7 +20,6 @@ from teenycuda_cli.emulator.ir import (
     Register,
     Source,
 )
-from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
 from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
 from teenycuda_cli.emulator.tiles import distinct
@@ -184,7 +183,7 @@ def ld(emit: Emitter, op: Op) -> None:
     emit.accesses[op] = load, address
     mask = emit.mask(op)
     registers = [d for d in destinations if isinstance(d, Register)]
-    lazy = all([emit.only_read_before_writes(r) for r in registers])
+    lazy = all(emit.only_read_before_writes(r) for r in registers)
     buffers = "None"
     if not lazy:
         numbers = [emit.buffer(d, emit.kept(d).dtype) if isinstance(d, Register) else 0 for d in destinations]
@@ -323,93 +322,3 @@ def _fixed(scalar: Any) -> compute.Reader:
 
 def _canonical(lanes: Any, value: Any) -> Any:
     return canonical(value)
-
-
-# --------------------------------------------------------------- addresses
-
-_WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}
-
-
-@effect(
-    "cvta{.to}.space.type d, a",
-    to="to",
-    space=SPACES,
-    type="u32 u64",
-    isa="data-movement-and-conversion-instructions-cvta",
-    keeps_memory=True,
-)
-def cvta(emit: Emitter, op: Op) -> None:
-    """An address in a space as a generic one, or back."""
-    modifiers = op.operation.modifiers
-    register = op.operands[0]
-    assert isinstance(register, Register)
-    delta = _WINDOWS.get(modifiers["space"], 0)
-    text = emit.integer(op.operands[1], register.width)
-    run = emit.function(shifted, -delta if modifiers["to"] else delta)
-    if delta:
-        emit.assign(op, register, f"{run}(S, {text})")
-        return
-    source = op.operands[1]
-    if isinstance(source, Register) and not emit.alias(register, source):
-        text = f"{emit.bind(compute.duplicate)}({text})"
-    emit.assign(op, register, text)
-
-
-@effect(
-    "isspacep.space p, a",
-    space=SPACES,
-    types="p:pred a:b64",
-    isa="data-movement-and-conversion-instructions-isspacep",
-    keeps_memory=True,
-)
-def isspacep(emit: Emitter, op: Op) -> None:
-    """Whether a generic address lies in a space."""
-    register = op.operands[0]
-    assert isinstance(register, Register)
-    run = emit.function(_in_space, space_of(op.operation.modifiers["space"]))
-    emit.assign(op, register, f"{run}(S, {emit.integer(op.operands[1], 64)})")
-
-
-def _in_space(name: str) -> Any:
-    def test(lanes: Any, address: Any) -> Any:
-        at = lanes.integers(address, 64)
-        found = None
-        for space, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
-            inside = (at >= start) & (at < start + WINDOW_SIZE)
-            if space == name:
-                return inside if type(inside) is np.ndarray else bool(inside)
-            found = inside if found is None else found | inside
-        if name != "global":
-            return False
-        return ~found if type(found) is np.ndarray else not found
-
-    return test
-
-
-@effect(
-    "prefetch{.space}.level [a]",
-    "prefetchu.level [a]",
-    "applypriority{.space}.level [a], size",
-    "discard{.space}.level [a], size",
-    space="global local const param",
-    level="L1 L2 L2::evict_last L2::evict_normal L2::128 L2",
-    isa="data-movement-and-conversion-instructions-prefetch-prefetchu",
-    keeps_memory=True,
-)
-def prefetch(emit: Emitter, op: Op) -> None:
-    """Nothing: there is no cache."""
-
-
-@effect(
-    "membar.level ",
-    "fence{.sem}.scope ",
-    "fence.proxy.proxykind ",
-    level="cta gl sys gpu cluster",
-    sem="sc acq_rel acquire release",
-    scope=SCOPES,
-    proxykind="alias async async.global async.shared::cta tensormap::generic",
-    isa="parallel-synchronization-and-communication-instructions-membar",
-    keeps_memory=True,
-)
-def membar(emit: Emitter, op: Op) -> None:
-    """Nothing: what a lane writes, all lanes see at once."""
