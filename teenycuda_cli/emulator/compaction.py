@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from teenycuda_cli.emulator.flow import Loop
 from teenycuda_cli.emulator.kernel import Kernel
+from teenycuda_cli.emulator.lanememory import Lane
 from teenycuda_cli.emulator.lanes import FewLanes, Lanes, Mask
+from teenycuda_cli.emulator.lanewise import GONE
+from teenycuda_cli.emulator.values import Affine
 
 COMPACT_BELOW = 0.8
 """The part of the lanes below which those in a loop are put together."""
@@ -36,6 +40,40 @@ class Exits:
         self.where = self.where[keep]
         return True
 
+    def finish_lanes(self, run: Callable[..., Any], tick: Callable[[int], None]) -> None:
+        """Take each lane that is left through the rest of the loop, by itself."""
+        few = self.few
+        columns = [self._column(few.R[home]) for home in self.kernel.needs[self.loop.header]]
+        for position, number in enumerate(few.index.tolist()):
+            lane = Lane(few.batch, number)
+            target, values = run(lane, tick, *[column[position] for column in columns])
+            if target != GONE:
+                self._leave_one(target, int(self.where[position]), values)
+
+    def _column(self, value: Any) -> list[Any]:
+        """A register's values as Python numbers, one a lane."""
+        few = self.few
+        if type(value) is Affine:
+            value = few.array(value, 64)
+        if type(value) is np.ndarray:
+            found: list[Any] = np.broadcast_to(value, few.shape).tolist()
+            return found
+        return [0 if value is None else value.item() if isinstance(value, np.generic) else value] * few.count
+
+    def _leave_one(self, target: int, place: int, values: tuple[Any, ...]) -> None:
+        part = self.masks.get(target)
+        if part is None:
+            part = self.masks[target] = np.zeros(self.outer.count, bool)
+        part[place] = True
+        for (home, dtype), value in zip(self.kernel.changes(self.loop.header, target), values, strict=True):
+            self._dense(home, dtype)[place] = value
+
+    def _dense(self, home: int, dtype: Any) -> Any:
+        dense = self.dense.get(home)
+        if dense is None:
+            dense = self.dense[home] = self.outer.dense(self.outer.R[home], dtype).reshape(-1)
+        return dense
+
     def leave(self, target: int, mask: Mask) -> None:
         """The lanes of a mask go to a block outside."""
         gone = slice(None) if mask is None else np.flatnonzero(mask)
@@ -45,9 +83,7 @@ class Exits:
             part = self.masks[target] = np.zeros(self.outer.count, bool)
         part[places] = True
         for home, dtype in self.kernel.changes(self.loop.header, target):
-            dense = self.dense.get(home)
-            if dense is None:
-                dense = self.dense[home] = self.outer.dense(self.outer.R[home], dtype).reshape(-1)
+            dense = self._dense(home, dtype)
             value = self.few.R[home]
             if value is None:
                 continue

@@ -34,15 +34,18 @@ STREAMING_LANES = 1 << 18
 LOCAL_BYTES = 1 << 26
 """Local and shared memory of one batch, at most, unless a single block needs more."""
 WATCHDOG_STEPS = 20_000_000
+FEW_LANES = 30
+"""Lanes of a loop at most that run one after the other in plain Python."""
 _POINTER = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the emulator runs: lanes in a batch (at least a block), the watchdog's limit in steps a batch."""
+    """How the emulator runs: lanes in a batch, the watchdog's limit in steps, few lanes of a loop."""
 
     lanes: int = DEFAULT_LANES
     watchdog: int = WATCHDOG_STEPS
+    few_lanes: int = FEW_LANES
 
 
 class EmulatedDevice:
@@ -275,5 +278,5 @@ class EmulatedFunction:
             self._lanes = lanes
             lanes.start(batch, kernel.undefined)
             batch.full = lanes
-            batch.scheduler = Scheduler(kernel, batch, options.watchdog)
+            batch.scheduler = Scheduler(kernel, batch, options.watchdog, options.few_lanes)
             batch.scheduler.run(lanes)

@@ -11,6 +11,7 @@ from teenycuda_cli.emulator.codegen import generate
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Register
 from teenycuda_cli.emulator.lanes import POISON
+from teenycuda_cli.emulator.lanewise import LoopWriter, NotLanewise
 from teenycuda_cli.emulator.program import Program
 
 
@@ -45,6 +46,7 @@ class Kernel:
         }
         self.undefined = self._undefined(emitter)
         self.needs = {header: self._needs(header) for header in self.loops}
+        self._lanewise: dict[int, Any] = {}
         self._changes: dict[tuple[int, int], tuple[tuple[int, Any], ...]] = {}
 
     def _member(self, number: int) -> Any:
@@ -92,6 +94,17 @@ class Kernel:
                 (register.home, self._dtypes_of[register.home]) for register in written if register in live
             )
         return known
+
+    def lanewise(self, header: int) -> Callable[..., Any] | None:
+        """The loop as plain Python for one lane, or None where it cannot be that."""
+        if header not in self._lanewise:
+            writer = LoopWriter(self.program, self.loops[header], self.needs[header], self.changes)
+            try:
+                self._lanewise[header] = writer.compile()
+            except NotLanewise:
+                self._lanewise[header] = None
+        found: Callable[..., Any] | None = self._lanewise[header]
+        return found
 
     def arguments(self, data: bytes) -> list[Any]:
         """The kernel's parameters as generated code reads them."""

@@ -28,8 +28,9 @@ SPIN_PATIENCE = 8
 class Scheduler:
     """One batch."""
 
-    def __init__(self, kernel: Kernel, batch: Batch, limit: int) -> None:
-        """`limit` is the watchdog's, in steps."""
+    def __init__(self, kernel: Kernel, batch: Batch, limit: int, few_lanes: int) -> None:
+        """`limit` is the watchdog's, in steps; loops of at most `few_lanes` run lane by lane."""
+        self.few_lanes = few_lanes
         self.kernel = kernel
         self.batch = batch
         self.limit = limit
@@ -47,7 +48,9 @@ class Scheduler:
 
     # ------------------------------------------------------------ scheduling
 
-    def _drain(self, lanes: Lanes, pending: dict[int, Mask], loop: Loop | None, exits: Exits | None) -> None:
+    def _drain(  # noqa: PLR0912  (the one loop that all goes through)
+        self, lanes: Lanes, pending: dict[int, Mask], loop: Loop | None, exits: Exits | None
+    ) -> None:
         """Run until nothing is pending; within a loop, hand lanes that leave it to `exits`."""
         functions, inside = self.kernel.functions, None if loop is None else loop.blocks
         since: dict[int, int] = dict.fromkeys(pending, self.steps)
@@ -70,8 +73,12 @@ class Scheduler:
                 elif exits is not None and loop is not None and loop.header == block:
                     if not pending and exits.shrink(lanes, mask):
                         mask = writes = None
+                        if self._by_lane(exits):
+                            return
                 else:
                     parts = self._compact(lanes, block, mask, writes, pending)
+            elif lanes.count <= self.few_lanes and not lanes.compact:
+                parts = self._compact(lanes, block, None, None, pending)
             deferred.clear()
             for target, part in functions[block](lanes, mask, writes) if parts is None else parts:
                 if exits is not None and inside is not None and target not in inside:
@@ -101,11 +108,11 @@ class Scheduler:
             return oldest
         return best
 
-    def _watch(self, block: int) -> None:
+    def _watch(self, block: int, turns: int = 0) -> None:
         launch = self.batch.launch
         if launch.deadline is not None and now() > launch.deadline:
             raise faults.timeout(self.kernel.program, self._op(block), launch.timeout)
-        if self.steps > self.limit:
+        if max(self.steps, turns) > self.limit:
             raise faults.watchdog(self.kernel.program, self._op(block), self.limit)
 
     def _op(self, block: int) -> Any:
@@ -115,14 +122,18 @@ class Scheduler:
     # ------------------------------------------------------------ compaction
 
     def _compact(
-        self, lanes: Lanes, block: int, mask: Any, writes: Mask, pending: dict[int, Mask]
+        self, lanes: Lanes, block: int, mask: Mask, writes: Mask, pending: dict[int, Mask]
     ) -> list[tuple[int, Any]] | None:
         """Run lanes through a loop by themselves; where they leave it, or None: no loop, or not worth it."""
         loop = self.kernel.loops.get(block)
         if loop is None or not loop.compacts or any(other in loop.blocks for other in pending):
             return None
+        if mask is None:
+            if self.kernel.lanewise(block) is None:
+                return None
+            mask = np.ones(lanes.shape, bool)
         where = np.flatnonzero(mask)
-        if writes is None and len(where) >= COMPACT_BELOW * lanes.count:
+        if writes is None and len(where) >= COMPACT_BELOW * lanes.count and len(where) > self.few_lanes:
             return None
         kernel = self.kernel
         few = FewLanes(self.batch, lanes.numbers(mask), kernel.dtypes, len(lanes.R))
@@ -132,8 +143,25 @@ class Scheduler:
                 value = np.broadcast_to(value, lanes.shape)[mask]
             few.R[home] = value
         exits = Exits(kernel, loop, lanes, few, where)
+        if self._by_lane(exits):
+            return exits.finish()
         self._drain(few, {loop.header: None}, loop, exits)
         return exits.finish()
+
+    def _by_lane(self, exits: Exits) -> bool:
+        """Run the few lanes of a loop in plain Python, if they are few enough; whether it was done."""
+        if exits.few.count > self.few_lanes:
+            return False
+        run = self.kernel.lanewise(exits.loop.header)
+        if run is None:
+            return False
+
+        def tick(turns: int) -> None:
+            self.steps += 1
+            self._watch(exits.loop.header, turns)
+
+        exits.finish_lanes(run, tick)
+        return True
 
     # ----------------------------------------------------------------- warps
 

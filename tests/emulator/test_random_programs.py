@@ -285,6 +285,7 @@ def test_random_programs(seed: int) -> None:
     grid, block = SHAPES[seed % len(SHAPES)]
     count = int(np.prod(grid) * np.prod(block))
     wanted = expected(statements, constants, grid, block)
-    for lanes in (1 << 16, 64, 1):
-        result = run(text, count, np.uint64, grid=grid, block=block, lanes=lanes)
-        np.testing.assert_array_equal(result, wanted, err_msg=f"lanes={lanes}\n{text}")
+    # batches of all, of a few blocks and of one; loops never, sometimes and always lane by lane
+    for lanes, few in ((1 << 16, 0), (1 << 16, 30), (1 << 16, 1 << 30), (64, 0), (1, 30), (1, 0)):
+        result = run(text, count, np.uint64, grid=grid, block=block, lanes=lanes, few_lanes=few)
+        np.testing.assert_array_equal(result, wanted, err_msg=f"lanes={lanes}, few={few}\n{text}")
