@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator import compute
+from teenycuda_cli.emulator.chains import join
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.emitter import Argument, Emitter, bits_of, constant_reader, floats_of
 from teenycuda_cli.emulator.flow import Loop, analyse
@@ -300,6 +301,7 @@ def generate(program: Program) -> tuple[Emitter, dict[int, Loop], str]:
     """The emitter, with the objects that the source uses, the loops, and the source of all blocks."""
     loops = analyse(program)
     _tags(program)
+    join(program)
     emitter = BlockEmitter(program)
     for block in program.blocks:
         emitter.emit_block(block)

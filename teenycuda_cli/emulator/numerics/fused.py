@@ -44,9 +44,7 @@ class FusedMultiplyAdd:
         shape = shape_of((a, b, c), out)
         if shape == ():
             return self.exactly(a, b, c, out=out)
-        if self._trusted is None:
-            self._trusted = self._tried_out()
-        if not self._trusted:
+        if not self._usable():
             return self.exactly(a, b, c, out=out)
         return self._fused(a, b, c, np.empty(shape, self.dtype) if out is None else out)
 
@@ -67,6 +65,38 @@ class FusedMultiplyAdd:
             np.multiply(left, right, out=product)
             np.copyto(result, product.imag)
         return target
+
+    def chain(self, a: Any, b: Any, c: Any, *more: Any, out: Any = None) -> Any:
+        """a × b + c, then each pair of `more` multiplied and added to that; each step rounded once."""
+        sources = (a, b, c, *more)
+        shape = shape_of(sources, out)
+        if shape == () or not self._usable():
+            result = self(a, b, c)
+            for x, y in zip(more[::2], more[1::2], strict=True):
+                result = self(x, y, result)
+            if out is None:
+                return result
+            np.copyto(out, result)
+            return out
+        target = np.empty(shape, self.dtype) if out is None else out
+        scratch = self._scratch
+        for result, parts in slabs(target, sources, _PIECE):
+            size, form = result.size, result.shape
+            left = scratch.left[:size].reshape(form)
+            right = scratch.right[:size].reshape(form)
+            left.imag = parts[2]
+            for x, y in ((parts[0], parts[1]), *zip(parts[3::2], parts[4::2], strict=True)):
+                left.real = x
+                right.imag = y
+                # the sum stays in the imaginary part, ready to be added to
+                np.multiply(left, right, out=left)
+            np.copyto(result, left.imag)
+        return target
+
+    def _usable(self) -> bool:
+        if self._trusted is None:
+            self._trusted = self._tried_out()
+        return self._trusted
 
     def _tried_out(self) -> bool:
         """Whether random bits, ties, cancellation and subnormal results come out right, at many lengths."""
