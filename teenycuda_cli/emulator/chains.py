@@ -56,7 +56,9 @@ def _is_link(op: Op) -> bool:
     )
 
 
-def _next(block: BasicBlock, chain: list[int], readers: dict[Register, list[int]]) -> int | None:
+def _next(  # noqa: PLR0911  (a reason each)
+    block: BasicBlock, chain: list[int], readers: dict[Register, list[int]]
+) -> int | None:
     """The one multiply-add that takes the chain's result as its addend, if the chain may wait until there."""
     ops = block.ops
     last = ops[chain[-1]]
@@ -71,13 +73,14 @@ def _next(block: BasicBlock, chain: list[int], readers: dict[Register, list[int]
         return None
     if following.operands[3] is not result or result in following.operands[1:3]:
         return None
-    waiting = {register for index in chain for register in ops[index].reads}
     for between in ops[chain[0] + 1 : uses[0]]:
-        value = between.operation.form.kind == "value"
-        if not value and not getattr(between.operation.form.build, "keeps_memory", False):
+        keeps = between.operation.form.kind == "value"
+        if not keeps and not getattr(between.operation.form.build, "keeps_memory", False):
             return None
-        if between not in [ops[index] for index in chain] and not waiting.isdisjoint(between.writes):
-            return None
+    for index in chain:
+        for between in ops[index + 1 : uses[0]]:
+            if not set(ops[index].reads).isdisjoint(between.writes):
+                return None
     if sum(result in op.writes for op in ops) > 1:
         return None
     return uses[0]
