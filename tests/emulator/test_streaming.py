@@ -108,3 +108,22 @@ def test_a_loop_with_a_multiply_add(lanes: int) -> None:
     result = stream(body, x, y, lanes=lanes, grid=3, block=50, n=1000)
     factor = (np.arange(1000) % 50).astype(np.float64)
     np.testing.assert_array_equal(result, (factor * x + y).astype(np.float32))
+
+
+@LANES
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_chained_multiply_adds_round_each_step(kind: str, lanes: int) -> None:
+    """A dot product of multiply-adds gives the bits that the same steps give one by one."""
+    size, prefix = (4, "%f") if kind == "f32" else (8, "%g")
+    load = f"mul.wide.u32 %d0, %r79, {size}; add.u64 %d1, %d60, %d0; add.u64 %d2, %out, %d0;"
+    load += "".join(f"ld.global.{kind} {prefix}{i}, [%d1+{64 * i * size}];" for i in range(9))
+    steps = [f"fma.rn.{kind} {prefix}{20 + i}, {prefix}{2 * i}, {prefix}{2 * i + 1}, {prefix}{19 + i};" for i in range(4)]
+    begin = f"mov.{kind} {prefix}19, {prefix}8;"
+    chained = load + begin + "".join(steps) + f"st.global.{kind} [%d2], {prefix}23;"
+    # a store of each sum in between keeps the steps apart
+    apart = load + begin + "".join(f"{step} st.global.{kind} [%d2], {prefix}{20 + i};" for i, step in enumerate(steps))
+    dtype = np.dtype(np.float32 if kind == "f32" else np.float64)
+    x = np.random.default_rng(6).standard_normal(64 * 9).astype(dtype)
+    results = [stream(body, x, np.zeros(64, dtype), lanes=lanes, grid=2, block=32) for body in (chained, apart)]
+    np.testing.assert_array_equal(results[0].view(np.uint8), results[1].view(np.uint8))
+    assert np.isfinite(results[0]).all()
