@@ -37,7 +37,7 @@ class BlockEmitter(Emitter):
         self._pool = {}
         for number, dtype in enumerate(self.dtypes):
             self._pool.setdefault(dtype, []).append(number)
-        self._holder = []
+        self._holders, self._numbers, self._unheld = {}, {}, []
         self.accesses = {}
         tiling = plan(block)
         self.streams = self.streams and tiling is not None
@@ -78,6 +78,9 @@ class BlockEmitter(Emitter):
                 last_use.setdefault(register, index)
                 last_use[register] = max(last_use[register], index)
         self._last_use, self._last_def, self._last_read = last_use, last_def, last_read
+        self._expiring = {}
+        for register, index in last_use.items():
+            self._expiring.setdefault(index, []).append(register)
 
     def _live_in(self, block: BasicBlock) -> list[str]:
         lines = ["R = S.R"]

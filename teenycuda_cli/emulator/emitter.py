@@ -72,7 +72,10 @@ class Emitter:
         self.ending = ""
         self.op: Op | None = None
         self._pool: dict[Any, list[int]] = {}
-        self._holder: list[tuple[Register, int]] = []
+        self._holders: dict[int, set[Register]] = {}  # buffer → registers whose value lies in it
+        self._numbers: dict[Register, set[int]] = {}  # the same the other way round
+        self._unheld: list[int] = []
+        self._expiring: dict[int, list[Register]] = {}
         self._last_use: dict[Register, int] = {}
         self._last_def: dict[Register, int] = {}
         self._index = 0
@@ -236,28 +239,40 @@ class Emitter:
 
     def _release(self) -> None:
         """Give the buffers of registers that are used no more back to the pool."""
-        last_use, index = self._last_use, self._index
-        self._holder = [item for item in self._holder if last_use.get(item[0], -1) > index]
-        held = {number for _, number in self._holder}
-        self._pool = {}
-        for number, dtype in enumerate(self.dtypes):
-            if number not in held:
-                self._pool.setdefault(dtype, []).append(number)
+        for register in self._expiring.get(self._index, ()):
+            self._drop(register)
+        for number in self._unheld:
+            if number not in self._holders:
+                self._pool.setdefault(self.dtypes[number], []).append(number)
+        self._unheld = []
+
+    def _drop(self, register: Register) -> None:
+        """The register's value is in no buffer any more."""
+        for number in self._numbers.pop(register, ()):
+            holders = self._holders[number]
+            holders.discard(register)
+            if not holders:
+                del self._holders[number]
+                self._unheld.append(number)
 
     def _hold(self, register: Register, number: int) -> None:
         """The register's value lies in a buffer now; where it may keep its old value, in that one too."""
         if self.op is None or self.op.predicate is None:
-            self._holder = [item for item in self._holder if item[0] is not register]
-        self._holder.append((register, number))
+            self._drop(register)
+        self._numbers.setdefault(register, set()).add(number)
+        self._holders.setdefault(number, set()).add(register)
 
     def alias(self, destination: Register, source: Register) -> bool:
         """Let two local registers share an array; False where a copy is needed."""
         guarded = self.op is not None and self.op.predicate is not None
         if guarded or self.lives_on(destination) or self._last_def.get(source, -1) >= self._index:
             return False
-        numbers = [number for register, number in self._holder if register is source]
-        self._holder = [item for item in self._holder if item[0] is not destination]
-        self._holder += [(destination, number) for number in numbers]
+        numbers = tuple(self._numbers.get(source, ()))
+        if destination is not source:
+            self._drop(destination)
+        for number in numbers:
+            self._numbers.setdefault(destination, set()).add(number)
+            self._holders.setdefault(number, set()).add(destination)
         return True
 
     def assign(self, op: Op, register: Register, text: str) -> None:
