@@ -255,21 +255,23 @@ def test_brx_past_its_table_is_a_fault() -> None:
         run(text, 1, block=(4,))
 
 
-def test_a_timeout_names_the_kernel_and_the_stuck_line() -> None:
-    """`timeout` stops an infinite loop with the line that it was at."""
+@pytest.mark.parametrize("threads", [1, 64])
+def test_a_timeout_names_the_kernel_and_the_stuck_line(threads: int) -> None:
+    """`timeout` stops an infinite loop with the line that it was at, of one lane as of many."""
     text = entry("L: add.u32 %r0, %r0, 1;\nbra L;")
     session = Session(text)
     out = session.buffer("out", np.zeros(1, np.uint32))
     with pytest.raises(TimeoutExpired, match=r"the kernel k was still running after 0\.2 s") as caught:
-        session.launch(out, timeout=0.2)
+        session.launch(out, timeout=0.2, block=(threads,))
     assert caught.value.line == text.split("\n").index("bra L;") + 1
     assert caught.value.context[0] == "at bra L;"
 
 
-def test_the_watchdog_stops_an_infinite_loop() -> None:
+@pytest.mark.parametrize("threads", [1, 64])
+def test_the_watchdog_stops_an_infinite_loop(threads: int) -> None:
     """Without a timeout, a kernel that never ends is stopped after so many steps."""
     with pytest.raises(LaunchError, match="the kernel k does not end: 1000 steps"):
-        run(entry("L: bra L;"), 1, watchdog=1000)
+        run(entry("L: bra L;"), 1, watchdog=1000, block=(threads,))
 
 
 @pytest.mark.parametrize("instruction", ["trap;", "brkpt;"])

@@ -200,3 +200,26 @@ def test_limits_are_checked(change: dict[str, object], message: str) -> None:
     out = session.buffer("out", np.zeros(2, np.uint32))
     with pytest.raises(LaunchError, match=message):
         session.launch(out, **change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("few", [0, 1 << 30])
+def test_a_fault_in_the_turns_of_a_few_lanes(few: int) -> None:
+    """A lane that goes astray after most have left the loop is named as any other."""
+    text = entry(
+        INDEX
+        + """
+        mov.u32 %r0, 0; mul.wide.u32 %d0, %r76, 4; add.u64 %d0, %out, %d0;
+        L: setp.ge.u32 %p0, %r0, %r76; @%p0 bra OUT;
+        add.u32 %r0, %r0, 1; add.u64 %d0, %d0, 4;
+        st.global.u32 [%d0], %r0;
+        bra L;
+        OUT: ret;
+        """
+    )
+    session = Session(text, few_lanes=few)
+    out = session.buffer("out", np.zeros(60, np.uint32))
+    with pytest.raises(LaunchError) as caught:
+        session.launch(out, block=(31,))
+    assert caught.value.message.startswith("the kernel k went out of bounds: a store of 4 bytes at 0x")
+    assert caught.value.context[0] == "by thread (30, 0, 0) of block (0, 0, 0)"
+    assert caught.value.context[-1].startswith("0 bytes past the end of out (240 bytes at 0x")

@@ -400,3 +400,39 @@ def test_kernel_parameters_can_be_read_by_address() -> None:
     out = session.buffer("out2", np.zeros(4, np.uint32))
     session.launch(np.array([1, 22, 333, 4444], np.uint16).tobytes(), out, block=(4,))
     np.testing.assert_array_equal(session.values("out2", np.uint32), [1, 22, 333, 4444])
+
+
+@pytest.mark.parametrize("few", [0, 1 << 30])
+@pytest.mark.parametrize("space", ["global", "shared", "local", "generic"])
+def test_loops_over_memory_of_every_space(space: str, few: int) -> None:
+    """Loops of a few lanes load and store narrow, wide and float elements as loops of many do."""
+    base = {"global": "%out", "generic": "%out", "shared": "%d50", "local": "%d51"}[space]
+    dot = "" if space == "generic" else f".{space}"
+    text = entry(
+        INDEX
+        + f"""
+        .local .align 8 .b8 l[64];
+        mov.u64 %d50, s; mul.wide.u32 %d52, %r76, 64; add.u64 %d50, %d50, %d52; mov.u64 %d51, l;
+        mul.wide.u32 %d52, %r79, 64; add.u64 %d53, %out, %d52;
+        mov.u64 %d54, {base}; {"add.u64 %d54, %d54, %d52;" if base == "%out" else ""}
+        and.b32 %r0, %r76, 7; mov.u32 %r1, 0; mov.f32 %f0, 0f3F800000; mov.f64 %g0, 0d3FF8000000000000;
+        L: setp.gt.u32 %p0, %r1, %r0; @%p0 bra OUT;
+        st{dot}.u8 [%d54], %r1; st{dot}.f32 [%d54+4], %f0; st{dot}.f64 [%d54+8], %g0; st{dot}.s16 [%d54+16], -3;
+        ld{dot}.s16 %r2, [%d54+16]; ld{dot}.f32 %f1, [%d54+4]; ld{dot}.f64 %g1, [%d54+8]; ld{dot}.u8 %r3, [%d54];
+        add.f32 %f0, %f1, %f0; mul.f64 %g0, %g1, %g0; add.u32 %r4, %r2, %r3; cvt.rn.f32.u32 %f2, %r3; fma.rn.f32 %f0, %f2, %f1, %f0;
+        @%p0 add.u32 %r4, %r4, 1000; add.u32 %r1, %r1, 1; bra L;
+        OUT: st.global.u32 [%d53+32], %r4; st.global.f32 [%d53+36], %f0; st.global.f64 [%d53+40], %g0;
+        """,
+        before=".shared .align 8 .b8 s[1024];",
+    )
+    result = run(text, 16 * 32, grid=(2,), block=(16,), few_lanes=few).reshape(32, 16)
+    for thread in range(32):
+        f, g = np.float32(1), 1.5
+        for turn in range((thread & 7) + 1):
+            old = f
+            f = np.float32(old + old)
+            g = g * g
+            f = np.float32(np.float64(turn) * old + f)
+        assert result[thread, 8:9].view(np.int32)[0] == (thread & 7) - 3
+        assert result[thread, 9:10].view(np.float32)[0] == f
+        assert result[thread, 10:12].view(np.float64)[0] == g

@@ -14,12 +14,24 @@ START = INDEX + "ld.param.u64 %d60, [x]; ld.param.u32 %r60, [n];\n"
 
 
 def stream(
-    body: str, x: np.ndarray, out: np.ndarray, *, lanes: int, grid: int, block: int, n: int = 0, alias: int | None = None
+    body: str,
+    x: np.ndarray,
+    out: np.ndarray,
+    *,
+    lanes: int,
+    grid: int,
+    block: int,
+    n: int = 0,
+    alias: int | None = None,
 ) -> np.ndarray:
     """Run a kernel on `x` and `out`; with `alias`, x is `out` that many bytes further on."""
     session = Session(entry(START + body, PARAMS), lanes=lanes)
     target = session.buffer("out", out)
-    source = session.buffer("x", x) if alias is None else type(target)(target.address + alias, target.size - alias, "x")
+    source = (
+        session.buffer("x", x)
+        if alias is None
+        else type(target)(target.address + alias, target.size - alias, "x")
+    )
     session.launch(target, source, n, grid=(grid,), block=(block,))
     return session.values("out", out.dtype)
 
@@ -90,7 +102,9 @@ def test_nan_is_ptx_s_own(lanes: int) -> None:
     """
     x = np.array([1, np.inf, -np.inf, np.nan] * 16, np.float32)
     result = stream(body, x, np.zeros(64, np.float32), lanes=lanes, grid=2, block=32)
-    np.testing.assert_array_equal(result.view(np.uint32).reshape(-1, 4), [[0, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF]] * 16)
+    np.testing.assert_array_equal(
+        result.view(np.uint32).reshape(-1, 4), [[0, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF]] * 16
+    )
 
 
 @LANES
@@ -117,13 +131,22 @@ def test_chained_multiply_adds_round_each_step(kind: str, lanes: int) -> None:
     size, prefix = (4, "%f") if kind == "f32" else (8, "%g")
     load = f"mul.wide.u32 %d0, %r79, {size}; add.u64 %d1, %d60, %d0; add.u64 %d2, %out, %d0;"
     load += "".join(f"ld.global.{kind} {prefix}{i}, [%d1+{64 * i * size}];" for i in range(9))
-    steps = [f"fma.rn.{kind} {prefix}{20 + i}, {prefix}{2 * i}, {prefix}{2 * i + 1}, {prefix}{19 + i};" for i in range(4)]
+    steps = [
+        f"fma.rn.{kind} {prefix}{20 + i}, {prefix}{2 * i}, {prefix}{2 * i + 1}, {prefix}{19 + i};"
+        for i in range(4)
+    ]
     begin = f"mov.{kind} {prefix}19, {prefix}8;"
     chained = load + begin + "".join(steps) + f"st.global.{kind} [%d2], {prefix}23;"
     # a store of each sum in between keeps the steps apart
-    apart = load + begin + "".join(f"{step} st.global.{kind} [%d2], {prefix}{20 + i};" for i, step in enumerate(steps))
+    apart = (
+        load
+        + begin
+        + "".join(f"{step} st.global.{kind} [%d2], {prefix}{20 + i};" for i, step in enumerate(steps))
+    )
     dtype = np.dtype(np.float32 if kind == "f32" else np.float64)
     x = np.random.default_rng(6).standard_normal(64 * 9).astype(dtype)
-    results = [stream(body, x, np.zeros(64, dtype), lanes=lanes, grid=2, block=32) for body in (chained, apart)]
+    results = [
+        stream(body, x, np.zeros(64, dtype), lanes=lanes, grid=2, block=32) for body in (chained, apart)
+    ]
     np.testing.assert_array_equal(results[0].view(np.uint8), results[1].view(np.uint8))
     assert np.isfinite(results[0]).all()
