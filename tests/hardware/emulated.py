@@ -39,7 +39,8 @@ def _arguments(case: Case, read: Sequence[Array]) -> list[Any]:
             arguments.append(dtype(source.type).type(fixed[index]))
             continue
         column = next(columns)
-        arguments.append(np.logical_not(column) if index in case.negated else column)
+        column = np.logical_not(column) if index in case.negated else column
+        arguments.append(column.view(dtype(case.operation.sources[index])))
     return [*arguments, *columns]
 
 

@@ -153,9 +153,15 @@ def _case(
     if missing:
         return Skipped(text, f"no array holds .{missing[0]}")
     sources = tuple(
-        Source(kind, _role(form.opcode, index, kind)) for index, kind in enumerate(operation.sources)
+        Source(_meant(name, kind), _role(form.opcode, index, kind))
+        for index, kind in enumerate(operation.sources)
     )
     return Case(text, operation.form, operation, sources, constants, tuple(writer.negated))
+
+
+def _meant(name: str, kind: str) -> str:
+    """The type of a source that the emulator takes as bare bits: `cvt.f64.f32` reads an f32."""
+    return "f32" if name.startswith("cvt.") and name.endswith(".f32") and kind == "b32" else kind
 
 
 def _role(opcode: str, index: int, kind: str) -> str:

@@ -152,8 +152,10 @@ def test_fns() -> None:
 
 
 def bfe(a: int, position: int, length: int, width: int, is_signed: bool) -> int:
-    """The ISA's pseudo-code."""
-    position, length, top = position & 255, length & 255, width - 1
+    """The ISA's pseudo-code, but that of 64 bits the whole position and length count, as they do on a GPU."""
+    if width == 32:
+        position, length = position & 255, length & 255
+    top = width - 1
     sign = a >> min(position + length - 1, top) & 1 if is_signed and length else 0
     return sum(
         ((a >> (position + bit) & 1) if bit < length and position + bit <= top else sign) << bit
@@ -162,10 +164,12 @@ def bfe(a: int, position: int, length: int, width: int, is_signed: bool) -> int:
 
 
 def bfi(a: int, b: int, position: int, length: int, width: int) -> int:
-    """The ISA's pseudo-code."""
+    """The ISA's pseudo-code, but that of 64 bits the whole position and length count, as they do on a GPU."""
+    if width == 32:
+        position, length = position & 255, length & 255
     result = b
-    for bit in range(length & 255):
-        place = (position & 255) + bit
+    for bit in range(length):
+        place = position + bit
         if place < width:
             result = result & ~(1 << place) | (a >> bit & 1) << place
     return result

@@ -138,22 +138,35 @@ NARROWING = [
 ]
 
 
+def narrowed(values: list[int], target: str, source: str, mode: str) -> list[int]:
+    """The values rounded once; from f64 to a half a NaN keeps its sign and the upper bits of its payload."""
+    to, of = LAYOUTS[target], LAYOUTS[source]
+    results = []
+    for value in values:
+        if source == "f64" and to.width == 16 and reference.is_nan(value, of):
+            payload = value >> (52 - to.fraction) & ((1 << to.fraction) - 1)
+            sign = to.sign if reference.negative(value, of) else 0
+            results.append(sign | to.infinity | payload | 1 << (to.fraction - 1))
+        else:
+            results.append(convert(value, of, to, mode))
+    return results
+
+
 @pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
 @pytest.mark.parametrize(("target", "source"), NARROWING)
 def test_narrowing(target: str, source: str, mode: str) -> None:
     """Floats become narrower with one rounding."""
-    to, of = LAYOUTS[target], LAYOUTS[source]
-    values = borders(of, to)
-    assert run(f"cvt.{mode}.{target}.{source}", values) == [convert(v, of, to, mode) for v in values]
+    values = borders(LAYOUTS[source], LAYOUTS[target])
+    assert run(f"cvt.{mode}.{target}.{source}", values) == narrowed(values, target, source, mode)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data(), st.sampled_from(NARROWING), st.sampled_from(["rn", "rz", "rm", "rp"]))
 def test_narrowing_any_bits(data: st.DataObject, pair: tuple[str, str], mode: str) -> None:
     """Floats become narrower with one rounding, whatever their bits."""
-    to, of = (LAYOUTS[kind] for kind in pair)
+    of = LAYOUTS[pair[1]]
     values = data.draw(st.lists(bits(of), min_size=2, max_size=60))
-    assert run(f"cvt.{mode}.{pair[0]}.{pair[1]}", values) == [convert(v, of, to, mode) for v in values]
+    assert run(f"cvt.{mode}.{pair[0]}.{pair[1]}", values) == narrowed(values, *pair, mode)
 
 
 @pytest.mark.parametrize("mode", ["rn", "rp"])
@@ -164,8 +177,8 @@ def test_narrowing_flushed_and_saturated(mode: str) -> None:
     assert run(f"cvt.{mode}.ftz.f32.f64", values) == [reference.flush(v, F32) for v in plain]
     assert run(f"cvt.{mode}.sat.f32.f64", values) == [reference.saturate(v, F32) for v in plain]
     values = borders(F32, F16)
-    plain = [convert(reference.flush(v, F32), F32, F16, mode) for v in values]
-    assert run(f"cvt.{mode}.ftz.f16.f32", values) == plain
+    plain = [convert(v, F32, F16, mode) for v in values]
+    assert run(f"cvt.{mode}.ftz.f16.f32", values) == plain  # the hardware flushes nothing here
     plain = [reference.saturate(convert(v, F32, F16, mode), F16) for v in values]
     assert run(f"cvt.{mode}.sat.f16.f32", values) == plain
 
@@ -242,7 +255,8 @@ def test_tf32() -> None:
         want = []
         for v in values:
             short = convert(v, F32, layout, mode)
-            want.append(0x7FFFFFFF if reference.is_nan(v, F32) else short << 13)
+            nan = v & 0xFFFFE000 if mode == "rna" else 0x7FFFE000
+            want.append(nan if reference.is_nan(v, F32) else short << 13)
         assert run(f"cvt.{name}.tf32.f32", values) == want, name
 
 

@@ -233,12 +233,12 @@ def test_carry(kind: str) -> None:
     carry = [(a ^ b) & 1 for a, b in zip(left, right, strict=True)]
     rows = list(zip(left, right, carry, strict=True))
     assert run(f"add.cc.{kind}", left, right) == [((a + b) & mask, (a + b) >> width) for a, b, _ in rows]
-    assert run(f"sub.cc.{kind}", left, right) == [((a - b) & mask, int(a < b)) for a, b, _ in rows]
+    assert run(f"sub.cc.{kind}", left, right) == [((a - b) & mask, int(a >= b)) for a, b, _ in rows]
     sums = [a + b + c for a, b, c in rows]
     assert run(f"addc.cc.{kind}", left, right, carry=carry) == [(s & mask, s >> width) for s in sums]
     assert run(f"addc.{kind}", left, right, carry=carry) == [s & mask for s in sums]
-    rests = [a - b - c for a, b, c in rows]
-    assert run(f"subc.cc.{kind}", left, right, carry=carry) == [(r & mask, int(r < 0)) for r in rests]
+    rests = [a - b - (1 - c) for a, b, c in rows]  # CC.CF is 1 where there is no borrow
+    assert run(f"subc.cc.{kind}", left, right, carry=carry) == [(r & mask, int(r >= 0)) for r in rests]
     assert run(f"subc.{kind}", left, right, carry=carry) == [r & mask for r in rests]
     for half, shift in (("lo", 0), ("hi", width)):
         parts = [((number(a, kind) * number(b, kind)) >> shift) & mask for a, b, _ in rows]

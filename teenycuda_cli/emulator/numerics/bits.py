@@ -114,8 +114,8 @@ def reverse(a: Any, out: Any = None) -> Any:
 
 
 def _field(value: Any, kind: np.dtype[Any]) -> Any:
-    """The low byte of a position or length, as an amount to shift by."""
-    return np.bitwise_and(value, np.uint32(0xFF)).astype(kind)
+    """A position or length as an amount to shift by: of 32 bits its low byte counts, of 64 bits all of it."""
+    return (np.bitwise_and(value, np.uint32(0xFF)) if kind.itemsize == 4 else value).astype(kind)
 
 
 def extract(name: str) -> Callable[..., Any]:

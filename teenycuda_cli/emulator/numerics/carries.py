@@ -19,13 +19,14 @@ def _sum(a: Any, b: Any, carry: Any) -> tuple[Any, Any]:
     return with_carry, over | (with_carry < total)
 
 
-def _difference(a: Any, b: Any, borrow: Any) -> tuple[Any, Any]:
+def _difference(a: Any, b: Any, carry: Any) -> tuple[Any, Any]:
+    """a + ~b + carry, as the hardware subtracts: CC.CF is 1 where there is no borrow."""
     rest = np.subtract(a, b)
-    under = a < b
-    if borrow is None:
-        return rest, under
-    with_borrow = np.subtract(rest, borrow, dtype=rest.dtype)
-    return with_borrow, under | (with_borrow > rest)
+    enough = a >= b
+    if carry is None:
+        return rest, enough
+    with_borrow = np.subtract(rest, np.logical_not(carry), dtype=rest.dtype)
+    return with_borrow, enough & (with_borrow <= rest)
 
 
 def _signature(
@@ -46,7 +47,7 @@ def add(reads: bool, writes: bool) -> Callable[..., Any]:
 
 
 def subtract(reads: bool, writes: bool) -> Callable[..., Any]:
-    """a − b (− CC.CF), the borrow being CC.CF."""
+    """a − b (− 1 where CC.CF is 0), CC.CF being 1 where there is no borrow."""
     return _signature(_difference, 2, reads, writes)
 
 

@@ -100,15 +100,36 @@ def integer_to_float(target: str, mode: str) -> Callable[..., Any]:
 
 def narrow(values: Any, target: str, mode: str) -> Any:
     """f32 or f64 values to a float type of PTX in a mode, rounded once; halves and tf32 are raw bits."""
-    if target == "f16":
-        return half.to_f16(values, mode)
-    if target == "bf16":
-        return half.to_bf16(values, mode)
+    if target in ("f16", "bf16"):
+        bits = half.to_f16(values, mode) if target == "f16" else half.to_bf16(values, mode)
+        return _with_payloads(values, bits, target) if values.dtype == np.float64 else bits
     if target == "tf32":
         return half.to_tf32(values, mode)
     if target == "f32" and values.dtype == np.float64:
         return narrowed(values, mode or "rn")
     return values.astype(dtype(target))
+
+
+def _with_payloads(values: Any, bits: Any, target: str) -> Any:
+    """Half bits with the sign and the upper payload of each NaN among f64 values, quiet."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return bits
+    upper = np.asarray(values).view(np.uint64) >> np.uint64(32)
+    sign = (upper >> np.uint64(16)) & np.uint64(0x8000)
+    drop, fraction, quiet = (10, 0x3FF, 0x7E00) if target == "f16" else (13, 0x7F, 0x7FC0)
+    payload = (upper >> np.uint64(drop)) & np.uint64(fraction) | np.uint64(quiet)
+    return np.where(missing, (sign | payload).astype(np.uint16), bits)
+
+
+def moved(a: Any) -> Any:
+    """f32 from its bits."""
+    return np.array(a).view(np.float32)[()]
+
+
+def widened(a: Any) -> Any:
+    """f64 from the bits of an f32."""
+    return np.asarray(a).view(np.float32).astype(np.float64)
 
 
 def widen(values: Any, source: str) -> Any:

@@ -1,9 +1,7 @@
 """f32 and f64 values: canonical NaN, flushing of subnormals, saturation, minimum and maximum.
 
 `raw` results of f32 arithmetic may hold any NaN; `canonical` turns them into
-PTX's one NaN, in place, where the bits come to light. f64 keeps the NaNs that
-x86 gives: payloads are handed on, an invalid operation gives
-0xfff8000000000000.
+PTX's one NaN, in place, where the bits come to light. f64 hands payloads on.
 """
 
 from __future__ import annotations
@@ -17,6 +15,8 @@ from teenycuda_cli.emulator.numerics.types import merged, split
 
 NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
 NAN64 = np.uint64(0x7FF8000000000000).view(np.float64)
+INVALID64 = np.uint64(0xFFF8000000000000)
+QUIET64 = np.uint64(1 << 51)
 TINY32 = np.float32(2.0**-126)
 _NANS: dict[np.dtype[Any], Any] = {np.dtype("f4"): NAN32, np.dtype("f8"): NAN64}
 _RAW: dict[np.dtype[Any], np.dtype[Any]] = {np.dtype("f4"): np.dtype("u4"), np.dtype("f8"): np.dtype("u8")}
@@ -73,6 +73,29 @@ def _is_f32(values: Any) -> bool:
 def bits_of(values: Any) -> Any:
     """The raw bits of f32 or f64 as unsigned integers."""
     return values.view(_RAW[values.dtype])
+
+
+def with_payloads(operation: Callable[..., Any], order: tuple[int, ...]) -> Callable[..., Any]:
+    """An f64 operation whose NaN is that of the first source in this order that is NaN: quieted, sign kept.
+
+    An invalid operation on numbers gives 0xfff8000000000000.
+    """
+
+    def evaluate(*sources: Any, out: Any = None) -> Any:
+        result = operation(*sources, out=out)
+        if not np.isnan(np.maximum.reduce(result, axis=None)):
+            return result
+        payload: Any = INVALID64
+        for index in reversed(order):
+            source = sources[index]
+            payload = np.where(np.isnan(source), bits_of(source) | QUIET64, payload)
+        fixed = np.where(np.isnan(result), np.asarray(payload, np.uint64).view(np.float64), result)[()]
+        if out is None:
+            return fixed
+        np.copyto(out, fixed)
+        return out
+
+    return evaluate
 
 
 def extreme(greatest: bool, keep_nan: bool) -> Callable[..., Any]:
@@ -146,7 +169,7 @@ _PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "infinite": np.isinf,
     "number": lambda a: ~np.isnan(a),
     "notanumber": np.isnan,
-    "normal": lambda a: np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).smallest_normal),
+    "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= np.finfo(a.dtype).smallest_normal) | (a == 0)),
     "subnormal": _subnormal,
 }
 

@@ -1,6 +1,6 @@
 """f16, bf16, tf32, e4m3 and e5m2: raw bits to f32 and back, rounded once in any mode.
 
-NaN becomes 0x7fff (f16, bf16), 0x7fffffff (tf32) or 0x7f (fp8).
+NaN becomes 0x7fff (f16, bf16), 0x7fffe000 (tf32, but by `rna`) or 0x7f (fp8).
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ def to_bf16(values: Any, mode: str = "rn") -> Any:
 
 
 def to_tf32(values: Any, mode: str) -> Any:
-    """f32 as tf32: 10 bits of fraction, the 13 below them zero; `rna` rounds ties away from zero."""
+    """f32 as tf32: 10 bits of fraction, the 13 below them zero; `rna` rounds ties away from zero.
+
+    `rna` cuts a NaN as it is.
+    """
     bits = np.asarray(values).view(np.uint32)
     step: dict[str, Any] = {
         "rna": np.uint32(0x1000),
@@ -83,7 +86,7 @@ def to_tf32(values: Any, mode: str) -> Any:
     grown = bits + step[mode]
     finite = np.isfinite(values)
     result = np.where(finite, grown, bits) & np.uint32(0xFFFFE000)
-    return _with_nan(values, result, np.uint32(0x7FFFFFFF))
+    return result[()] if mode == "rna" else _with_nan(values, result, np.uint32(0x7FFFE000))
 
 
 # ------------------------------------------------------------------------ fp8

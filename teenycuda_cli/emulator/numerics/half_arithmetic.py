@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.numerics.approximations import UNARY
+from teenycuda_cli.emulator.numerics import special_functions as unit
 from teenycuda_cli.emulator.numerics.conversions import narrow, relu, widen
-from teenycuda_cli.emulator.numerics.floating import extreme, extreme_of_magnitudes, saturated
+from teenycuda_cli.emulator.numerics.floating import extreme, extreme_of_magnitudes, flushed, saturated
 from teenycuda_cli.emulator.numerics.fma import odd_sum
 from teenycuda_cli.emulator.numerics.half import lower, odd32, upper
 from teenycuda_cli.emulator.numerics.types import merged, split
@@ -24,8 +24,6 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
     "mul": np.multiply,
     "neg": np.negative,
     "abs": np.absolute,
-    "ex2": UNARY["ex2"],
-    "tanh": UNARY["tanh"],
 }
 
 
@@ -49,12 +47,37 @@ def _fused(lost_bits: int, least: float) -> Callable[..., Any]:
     return fma
 
 
+APPROXIMATE: dict[str, Callable[..., Any]] = {
+    "ex2": unit.power_of_two,
+    "tanh": unit.hyperbolic_tangent,
+}
+
+
+def approximated(name: str, kind: str) -> Callable[..., Any]:
+    """ex2 or tanh on raw half bits: the f32's result rounded toward zero, overflow to infinity."""
+    function, infinity = APPROXIMATE[name], np.uint16(0x7C00 if kind == "f16" else 0x7F80)
+    beyond = np.float32(65536.0) if kind == "f16" else np.float32(np.inf)
+
+    def evaluate(a: Any) -> Any:
+        values = widen(np.asarray(a), kind)
+        if name == "ex2":
+            values = flushed(values)
+        values = function(values)
+        return np.where(values >= beyond, infinity, narrow(values, kind, "rz"))
+
+    return evaluate
+
+
 FMA: dict[str, Callable[..., Any]] = {"f16": _fused(13, 2.0**-14), "bf16": _fused(16, 2.0**-126)}
 
 
 def extremes(greatest: bool, keep_nan: bool, xorsign: bool) -> Callable[..., Any]:
     """min or max of f32 values, of their magnitudes with `xorsign`."""
     return extreme_of_magnitudes(greatest, keep_nan, True) if xorsign else extreme(greatest, keep_nan)
+
+
+_FLUSHED = {"f16": np.float32(2.0**-14 - 2.0**-26), "bf16": np.float32(2.0**-126)}
+"""Up to which magnitude `.ftz` makes a result zero: it looks at it before it meets the subnormal range."""
 
 
 def _flush(bits: Any, kind: str) -> Any:
@@ -76,8 +99,9 @@ def on_halves(
             values = saturated(values)
         if clamp:
             values = relu(values)
-        result = narrow(values, kind, "rn")
-        return _flush(result, kind) if ftz else result
+        if ftz:  # what rounds up to the least normal number from below it stays
+            values = np.where(np.abs(values) < _FLUSHED[kind], np.copysign(np.float32(0), values), values)
+        return narrow(values, kind, "rn")
 
     return evaluate
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from teenycuda_cli.emulator.numerics import exact
 
 _F32 = struct.Struct("<f")
 _F64 = struct.Struct("<d")
+_U32 = struct.Struct("<I")
 _I64 = struct.Struct("<q")
 _INFINITY = float("inf")
 _TINY = 2.0**-126
+NAN32: float = _F32.unpack(b"\xff\xff\xff\x7f")[0]
 
 
 def s16(value: int) -> int:
@@ -102,6 +105,24 @@ def sat(value: float) -> float:
     return min(value, 1.0) if value > 0 else 0.0
 
 
+_BORDERS = {"rn": Fraction(2**25 - 1, 2**151), "rz": Fraction(0)}
+_BORDER_AWAY = Fraction(2**24 - 1, 2**150)
+
+
+def flushed32(result: float, name: str, mode: str, a: float, b: float = 1.0, c: float = 0.0) -> float:
+    """A rounded f32 result of mul, div, rcp or fma, zero where it lay below 2⁻¹²⁶ before it was rounded."""
+    if abs(result) != _TINY:
+        return result
+    if name == "rcp":
+        name, a, b = "div", 1.0, a
+    exact_result = abs(
+        Fraction(a) / Fraction(b) if name == "div" else Fraction(a) * Fraction(b) + Fraction(c)
+    )
+    border = _BORDERS.get(mode, _BORDER_AWAY)
+    below = exact_result < border or (exact_result == border and border is _BORDER_AWAY)
+    return math.copysign(0.0, result) if below else result
+
+
 def fma32(a: float, b: float, c: float) -> float:
     """a × b + c of f32, rounded once: the f64 sum is made odd where it is not exact."""
     product = a * b
@@ -113,18 +134,38 @@ def fma32(a: float, b: float, c: float) -> float:
     return f32(total)
 
 
+def nan64(result: float, *sources: float) -> float:
+    """An f64 result; where that is NaN, the first source that is, or what an invalid operation gives."""
+    if not math.isnan(result):
+        return result
+    for source in sources:
+        if math.isnan(source):
+            return source + 0.0
+    return -math.nan
+
+
+def f32_of_bits(bits: int) -> float:
+    """An f32 from its bits."""
+    return float(_F32.unpack(_U32.pack(bits))[0])
+
+
+def canonical32(value: float) -> float:
+    """An f32 with NaN made PTX's one."""
+    return NAN32 if math.isnan(value) else value
+
+
 def quotient(a: float, b: float) -> float:
     """a ÷ b, by zero too."""
     if b:
         return a / b
     if a == 0 or math.isnan(a) or math.isnan(b):
-        return math.nan
+        return a + a if math.isnan(a) else b + b if math.isnan(b) else -math.nan
     return math.copysign(math.inf, math.copysign(1.0, a) * math.copysign(1.0, b))
 
 
 def root(value: float) -> float:
     """√value; NaN below zero."""
-    return math.sqrt(value) if value >= 0 else value if value == 0 else math.nan
+    return math.sqrt(value) if value >= 0 else value + value if math.isnan(value) else -math.nan
 
 
 _FORMATS = {"f32": exact.F32, "f64": exact.F64}
@@ -186,29 +227,35 @@ def integer(value: float, mode: str, low: int, high: int, nan: int) -> int:
     return max(low, min(int(whole(value, mode)), high))
 
 
-def bfe_u(a: int, position: int, length: int) -> int:
+def _field(value: int, width: int) -> int:
+    """A position or length: of 32 bits its low byte counts, of 64 bits all of it."""
+    return min(value & 255 if width == 32 else value, width)
+
+
+def bfe_u(a: int, position: int, length: int, width: int) -> int:
     """`length` bits of an unsigned a from `position` on."""
-    return (a >> (position & 255)) & ((1 << (length & 255)) - 1)
+    return (a >> _field(position, width)) & ((1 << _field(length, width)) - 1)
 
 
 def bfe_s(a: int, position: int, length: int, width: int) -> int:
     """`length` bits of a signed a from `position` on, sign-extended."""
-    size = min(length & 255, width)
+    size = _field(length, width)
     if size == 0:
         return 0
     half = 1 << (size - 1)
-    return (((a >> (position & 255)) + half) & (2 * half - 1)) - half
+    return (((a >> _field(position, width)) + half) & (2 * half - 1)) - half
 
 
 def bfi(a: int, b: int, position: int, length: int, width: int) -> int:
     """b with `length` bits from `position` on replaced by the low bits of a."""
-    mask = (((1 << (length & 255)) - 1) << (position & 255)) & ((1 << width) - 1)
-    return (b & ~mask) | ((a << (position & 255)) & mask)
+    place = _field(position, width)
+    mask = (((1 << _field(length, width)) - 1) << place) & ((1 << width) - 1)
+    return (b & ~mask) | ((a << place) & mask)
 
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(s8, s16, s32, s64, f32, f32_of_int, clamp32, div_u, div_s, rem_u, rem_s),
     *(ftz, sat, fma32, exact.fma64, quotient, root, directed, lesser, greater, whole, integer),
-    *(bfe_u, bfe_s, bfi),
+    *(bfe_u, bfe_s, bfi, nan64, canonical32, f32_of_bits, flushed32),
 )
 NAMESPACE: dict[str, Any] = {function.__name__: function for function in _FUNCTIONS}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from teenycuda_cli.emulator.numerics import approximations
 from teenycuda_cli.emulator.numerics.blocks import blocked
 from teenycuda_cli.emulator.opcodes.table import Modifiers, Value, op
@@ -11,41 +9,36 @@ from teenycuda_cli.emulator.opcodes.table import Modifiers, Value, op
 _ISA = "floating-point-instructions-"
 
 
-def _approximate(m: Modifiers, name: str, lane: str | None = None) -> Value:
-    ftz = bool(m.get("ftz"))
-    evaluate = blocked(approximations.with_flush(approximations.UNARY[name], ftz), "f32")
-    if lane is not None and ftz:
-        lane = f"ftz({lane.replace('{0}', 'ftz({0})')})"
-    return Value(evaluate, lane=lane, raw_nan=True)
+def _approximate(m: Modifiers, name: str) -> Value:
+    """A function of f32 that the special function unit has."""
+    function = approximations.function(name, bool(m.get("ftz")))
+    return Value(blocked(function, "f32"), raw_nan=True)
 
 
 @op("div.approx{.ftz}.f32 d, a, b", isa=_ISA + "div")
 def div_approx(m: Modifiers) -> Value:
-    """a ÷ b, correctly rounded; 0 for a divisor above 2¹²⁶."""
-    return Value(
-        blocked(approximations.with_flush(approximations.quotient, bool(m["ftz"])), "f32"), raw_nan=True
-    )
+    """a times the reciprocal of b: 0 for a divisor above 2¹²⁶."""
+    function = approximations.flushed_quotient if m["ftz"] else approximations.quotient
+    return Value(blocked(function, "f32"), raw_nan=True)
 
 
 @op("div.full{.ftz}.f32 d, a, b", isa=_ISA + "div")
 def div_full(m: Modifiers) -> Value:
-    """a ÷ b, correctly rounded; the ISA allows 2 ulp."""
-    ftz = bool(m["ftz"])
-    evaluate = blocked(approximations.with_flush(np.divide, True), "f32") if ftz else np.divide
-    lane = "ftz(f32(quotient(ftz({0}), ftz({1}))))" if ftz else "f32(quotient({0}, {1}))"
-    return Value(evaluate, lane=lane, raw_nan=True)
+    """a times the reciprocal of b, scaled where that is out of range."""
+    function = approximations.flushed_full_quotient if m["ftz"] else approximations.full_quotient
+    return Value(blocked(function, "f32"), raw_nan=True)
 
 
 @op("rcp.approx{.ftz}.f32 d, a", isa=_ISA + "rcp")
 def rcp(m: Modifiers) -> Value:
     """1 ÷ a."""
-    return _approximate(m, "rcp", "f32(quotient(1.0, {0}))")
+    return _approximate(m, "rcp")
 
 
 @op("sqrt.approx{.ftz}.f32 d, a", isa=_ISA + "sqrt")
 def sqrt(m: Modifiers) -> Value:
     """√a."""
-    return _approximate(m, "sqrt", "f32(root({0}))")
+    return _approximate(m, "sqrt")
 
 
 @op("rsqrt.approx{.ftz}.f32 d, a", isa=_ISA + "rsqrt")

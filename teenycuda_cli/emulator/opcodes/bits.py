@@ -44,7 +44,7 @@ def brev(m: Modifiers) -> Value:
 @op("bfe.type d, a, b, c", type=_INT, types="b:u32 c:u32", isa=_ISA + "bfe")
 def bfe(m: Modifiers) -> Value:
     """c bits from bit b on, extended."""
-    lane = "bfe_u({0}, {1}, {2})"
+    lane = f"bfe_u({{0}}, {{1}}, {{2}}, {width(m['type'])})"
     if signed(m["type"]):
         lane = f"bfe_s({{0}}, {{1}}, {{2}}, {width(m['type'])})"
     return Value(blocked(bits.extract(m["type"]), m["type"]), lane=lane)

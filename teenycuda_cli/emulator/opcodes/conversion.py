@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from teenycuda_cli.emulator.numerics import conversions
 from teenycuda_cli.emulator.numerics.blocks import blocked
-from teenycuda_cli.emulator.numerics.floating import flushed, modified, saturated
+from teenycuda_cli.emulator.numerics.floating import NAN32, flushed, modified, saturated
 from teenycuda_cli.emulator.numerics.types import highest, lowest, wrapped
 from teenycuda_cli.emulator.opcodes.table import Modifiers, Value, op
 
@@ -73,7 +75,17 @@ def float_to_integer(m: Modifiers) -> Value:
     return Value(blocked((lambda a: convert(flushed(a))) if ftz else convert, target), lane=lane)
 
 
-@op("cvt{.whole}{.ftz}{.sat}.f32.f32 d, a", whole=_WHOLE, types="d:f32 a:f32", isa=_CVT)
+def _is_modified(m: Modifiers) -> bool:
+    return bool(m.get("whole") or m["ftz"] or m["sat"])
+
+
+@op("cvt.f32.f32 d, a", types="d:f32 a:b32", isa=_CVT)
+def f32_moved(m: Modifiers) -> Value:
+    """The same bits."""
+    return Value(blocked(conversions.moved, "f32"))
+
+
+@op("cvt{.whole}{.ftz}{.sat}.f32.f32 d, a", whole=_WHOLE, where=_is_modified, types="d:f32 a:f32", isa=_CVT)
 @op("cvt{.whole}{.sat}.f64.f64 d, a", whole=_WHOLE, types="d:f64 a:f64", isa=_CVT)
 def float_to_whole(m: Modifiers) -> Value:
     """The nearest whole number of a mode, or the value itself."""
@@ -98,18 +110,27 @@ def f64_to_f32(m: Modifiers) -> Value:
         convert = blocked(modified(convert, ftz, sat), "f32")
         lane = f"ftz({lane})" if ftz else lane
         lane = f"sat({lane})" if sat else lane
-    return Value(convert, lane=lane, raw_nan=not sat)
+    return Value(convert, lane=lane)
 
 
-@op("cvt{.ftz}{.sat}.f64.f32 d, a", types="d:f64 a:f32", isa=_CVT)
+@op("cvt.f64.f32 d, a", types="d:f64 a:b32", isa=_CVT)
 def f32_to_f64(m: Modifiers) -> Value:
-    """The same value, wider."""
+    """The same value, wider; a NaN keeps its payload."""
+    return Value(blocked(conversions.widened, "f64"), lane="f32_of_bits({0})")
+
+
+@op("cvt{.ftz}{.sat}.f64.f32 d, a", where=_is_modified, types="d:f64 a:f32", isa=_CVT)
+def f32_flushed_to_f64(m: Modifiers) -> Value:
+    """The same value, wider, subnormals flushed or clamped to [0, 1]; NaN is PTX's one f32."""
     ftz, sat = bool(m["ftz"]), bool(m["sat"])
-    convert = conversions.cast("f64")
-    if ftz or sat:
-        convert = blocked(modified(convert, ftz, sat), "f64")
-    lane = "ftz({0})" if ftz else "{0}"
-    return Value(convert, lane=f"sat({lane})" if sat else lane)
+
+    def convert(a: Any) -> Any:
+        values = flushed(a) if ftz else a
+        values = np.where(np.isnan(values), NAN32, values).astype(np.float64)
+        return saturated(values) if sat else values
+
+    lane = "canonical32(ftz({0}))" if ftz else "{0}"
+    return Value(blocked(convert, "f64"), lane=f"sat({lane})" if sat else lane)
 
 
 @op("cvt.pack.sat.ctype.s32 d, a, b", ctype="u16 s16", types="d:b32 a:s32 b:s32", isa=_CVT + "-pack")

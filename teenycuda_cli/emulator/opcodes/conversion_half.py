@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from teenycuda_cli.emulator.numerics import conversions, half
 from teenycuda_cli.emulator.numerics.blocks import blocked
 from teenycuda_cli.emulator.numerics.floating import flushed, saturated
@@ -15,6 +17,7 @@ _LONG = "u16 u32 u64 s16 s32 s64"
 _RND = "rn rz rm rp"
 _WHOLE = "rni rzi rmi rpi"
 _CVT = "data-movement-and-conversion-instructions-cvt"
+_EXPONENT, _LAST_OF_TF32 = np.uint32(0x7F800000), np.uint32(0x2000)
 
 
 def _clean(m: Modifiers, values: Any, ftz: bool, target: str) -> Any:
@@ -52,8 +55,8 @@ def half_to_integer(m: Modifiers) -> Value:
 
 
 def _between(m: Modifiers, target: str, source: str) -> Callable[..., Any]:
-    """From one float type to another; f32 alone is flushed by .ftz, on either side."""
-    ftz, mode = bool(m.get("ftz")), m.get("rnd", "")
+    """From one float type to another; .ftz flushes f32 on either side, but not what becomes f16."""
+    ftz, mode = bool(m.get("ftz")) and target != "f16", m.get("rnd", "")
 
     def convert(a: Any) -> Any:
         values = _clean(m, conversions.widen(a, source), ftz and source != "f64", target)
@@ -80,7 +83,8 @@ def to_half(m: Modifiers) -> Value:
 def from_half(m: Modifiers) -> Value:
     """The same value, wider."""
     target, source = "f64" if "f64" in m else "f32", "bf16" if "bf16" in m else "f16"
-    return Value(_between({**m, "rnd": ""}, target, source), raw_nan=target == "f32")
+    moved = source == "bf16" and not m.get("ftz")
+    return Value(_between({**m, "rnd": ""}, target, source), raw_nan=target == "f32" and not moved)
 
 
 @op("cvt{.rnd}.f16.bf16 d, a", rnd=_RND, types="d:f16 a:bf16", isa=_CVT)
@@ -121,7 +125,10 @@ def to_tf32(m: Modifiers) -> Value:
 
     def convert(a: Any) -> Any:
         values = _clean({**m, "satfinite": ""}, a, False, "tf32")
-        return half.to_tf32(conversions.finite(values, "tf32") if m.get("satfinite") else values, mode)
+        bits = half.to_tf32(values, mode)
+        if m.get("satfinite"):  # the hardware steps down from infinity, and from NaN all the same
+            bits = np.where(bits & _EXPONENT == _EXPONENT, bits - _LAST_OF_TF32, bits)
+        return bits
 
     return Value(blocked(convert, "tf32"))
 

@@ -24,13 +24,13 @@ def addc(m: Modifiers) -> Value:
 
 @op("sub.cc.type d, a, b", type=_TYPES, types=_BITS, isa=_ISA + "sub-cc")
 def sub_cc(m: Modifiers) -> Value:
-    """Difference, borrow out."""
+    """Difference, CC.CF telling that there is no borrow."""
     return Value(carries.subtract(reads=False, writes=True))
 
 
 @op("subc{.cc}.type d, a, b", type=_TYPES, types=_BITS, reads_carry=True, isa=_ISA + "subc")
 def subc(m: Modifiers) -> Value:
-    """Difference with borrow in."""
+    """Difference, less 1 where CC.CF is 0."""
     return Value(carries.subtract(reads=True, writes=bool(m["cc"])))
 
 

@@ -13,10 +13,13 @@ import numpy as np
 
 from teenycuda_cli.emulator.numerics import floating, rounding
 from teenycuda_cli.emulator.numerics.blocks import blocked
+from teenycuda_cli.emulator.numerics.flushing import FLUSHED_BEFORE, flushing
 from teenycuda_cli.emulator.opcodes.table import Modifiers, Value, op
 
 _RND = "rn rz rm rp"
 _ISA = "floating-point-instructions-"
+_PAYLOADS = {"add": (1, 0), "sub": (1, 0), "mul": (1, 0), "fma": (1, 2, 0)}
+"""Whose NaN an f64 operation hands on first."""
 
 
 def _arithmetic(m: Modifiers, name: str, lane: str) -> Value:
@@ -24,14 +27,27 @@ def _arithmetic(m: Modifiers, name: str, lane: str) -> Value:
     kind, mode = m["type"], m.get("rnd", "")
     ftz, sat = bool(m.get("ftz")), bool(m.get("sat"))
     evaluate = rounding.operation(name, kind, mode)
+    if kind == "f64" and name in _PAYLOADS:
+        evaluate = floating.with_payloads(evaluate, _PAYLOADS[name])
+    if ftz:
+        evaluate = flushing(evaluate, name, mode)
     if ftz or sat:
-        evaluate = blocked(floating.modified(evaluate, ftz, sat), kind)
+        evaluate = blocked(floating.modified(evaluate, False, sat), kind)
     if mode in ("", "rn"):
         expression = f"f32({lane})" if kind == "f32" and "fma" not in lane else lane
     else:
         arguments = lane_arguments(name)
         expression = f"directed('{name}', '{kind}', '{mode}', {arguments})"
+    if kind == "f64" and name in _PAYLOADS:
+        expression = _lane_payloads(expression, _PAYLOADS[name])
+    if ftz and name in FLUSHED_BEFORE:
+        arguments = lane_arguments(name)
+        expression = f"flushed32({expression}, '{name}', '{mode or 'rn'}', {arguments})"
     return Value(evaluate, lane=lane_modified(expression, ftz, sat), raw_nan=kind == "f32" and not sat)
+
+
+def _lane_payloads(expression: str, order: tuple[int, ...]) -> str:
+    return f"nan64({expression}, {', '.join(f'{{{index}}}' for index in order)})"
 
 
 def lane_arguments(name: str) -> str:
@@ -102,6 +118,8 @@ def sqrt(m: Modifiers) -> Value:
 
 def _unary(m: Modifiers, ufunc: np.ufunc, lane: str) -> Value:
     ftz = bool(m.get("ftz"))
+    if m["type"] == "f64":
+        return Value(floating.with_payloads(ufunc, (0,)), lane=_lane_payloads(lane, (0,)))
     evaluate = blocked(floating.modified(ufunc, ftz, False), m["type"]) if ftz else ufunc
     return Value(evaluate, lane=lane_modified(lane, ftz, False), raw_nan=m["type"] == "f32")
 
@@ -127,6 +145,9 @@ def _extreme(m: Modifiers, greatest: bool) -> Value:
     if m.get("abs"):
         function = floating.extreme_of_magnitudes(greatest, keep, bool(m.get("xorsign")))
         lane = ""
+    if kind == "f64":
+        lane = _lane_payloads(lane, (1, 0))
+        return Value(blocked(floating.with_payloads(function, (1, 0)), kind), lane=lane)
     evaluate = blocked(floating.modified(function, ftz, False), kind)
     return Value(evaluate, lane=lane_modified(lane, ftz, False) if lane else None, raw_nan=kind == "f32")
 
@@ -186,7 +207,7 @@ def testp(m: Modifiers) -> Value:
 
 def _pair(m: Modifiers, name: str) -> Value:
     operation = rounding.operation(name, "f32", m["rnd"])
-    evaluate = floating.on_pairs(floating.modified(operation, bool(m["ftz"]), False))
+    evaluate = floating.on_pairs(flushing(operation, name, m["rnd"]) if m["ftz"] else operation)
     return Value(blocked(evaluate, "f32x2"))
 
 

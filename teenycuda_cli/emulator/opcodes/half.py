@@ -86,17 +86,23 @@ def max_(m: Modifiers) -> Value:
     return _value(m, halves.extremes(True, bool(m["NaN"]), bool(m.get("xorsign"))))
 
 
+def _approximate(m: Modifiers, name: str) -> Value:
+    kind = m["type"]
+    one = halves.approximated(name, kind.removesuffix("x2"))
+    return Value(blocked(halves.on_pairs(one) if kind.endswith("x2") else one, kind))
+
+
 @op("ex2.approx.type d, a", type=_F16, isa=_ISA + "ex2")
 @op("ex2.approx.ftz.type d, a", type=_BF16, isa=_ISA + "ex2")
 def ex2(m: Modifiers) -> Value:
     """2 to the power of a."""
-    return _value(m, halves.ARITHMETIC["ex2"])
+    return _approximate(m, "ex2")
 
 
 @op("tanh.approx.type d, a", type=f"{_F16} {_BF16}", isa=_ISA + "tanh")
 def tanh(m: Modifiers) -> Value:
     """tanh a."""
-    return _value(m, halves.ARITHMETIC["tanh"])
+    return _approximate(m, "tanh")
 
 
 # -------------------------------------------------------------- comparisons
