@@ -235,6 +235,7 @@ class EmulatedFunction:
             local_size=program.local_size,
             parameters=parameters,
             number=self._device.launches,
+            cooperative=config.cooperative,
             deadline=deadline,
             timeout=timeout,
         )
@@ -265,8 +266,10 @@ class EmulatedFunction:
         if kernel.streams and lanes_wanted == DEFAULT_LANES:
             lanes_wanted = STREAMING_LANES
         blocks = max(1, lanes_wanted // launch.threads)
+        if launch.cooperative:  # its blocks may wait for one another
+            blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
         memory = launch.shared_size + launch.local_size * launch.threads
-        if memory:
+        if memory and not launch.cooperative:
             blocks = max(1, min(blocks, LOCAL_BYTES // memory))
         arguments = kernel.arguments(launch.parameters)
         lanes = self._lanes

@@ -28,6 +28,7 @@ class Launch:
     local_size: int
     parameters: bytes
     number: int = 1
+    cooperative: bool = False
     deadline: float | None = None
     timeout: float = 0.0
     parameter_address: int = 0
