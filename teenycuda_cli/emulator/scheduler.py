@@ -42,7 +42,7 @@ class Scheduler:
         pending: dict[int, Mask] = {self.kernel.first: None}
         while True:
             self._drain(lanes, pending, None, None)
-            if not self.barriers.waiting:
+            if not any(arrival.site.waits for arrival in self.barriers.waiting):
                 return
             self.barriers.release(lanes, pending)
 

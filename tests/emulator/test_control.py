@@ -84,6 +84,12 @@ def test_named_barriers_with_counts() -> None:
     np.testing.assert_array_equal(result, [0] * 32 + [100 + t for t in range(32)])
 
 
+def test_arriving_is_not_waiting() -> None:
+    """Threads that arrive at a barrier where nobody waits just end."""
+    text = entry(INDEX + "bar.arrive 1, 64;" + store("%r76"))
+    np.testing.assert_array_equal(run(text, 32, block=(32,)), range(32))
+
+
 def test_bar_red_combines_predicates() -> None:
     """`bar.red.popc`, `.and` and `.or` see the predicate of every thread of the block."""
     text = entry(

@@ -169,6 +169,12 @@ def trap(emit: Emitter, op: Op) -> None:
 
 
 @effect("nanosleep.u32 t", isa="miscellaneous-instructions-nanosleep", types="t:u32", keeps_memory=True)
+@effect(
+    "griddepcontrol.action ",
+    action="launch_dependents wait",
+    isa="parallel-synchronization-and-communication-instructions-griddepcontrol",
+    keeps_memory=True,
+)
 @effect("pmevent a", isa="miscellaneous-instructions-pmevent", types="a:u32", keeps_memory=True)
 @effect("pmevent.mask a", isa="miscellaneous-instructions-pmevent", types="a:u32", keeps_memory=True)
 def nothing(emit: Emitter, op: Op) -> None:
