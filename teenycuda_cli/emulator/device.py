@@ -21,7 +21,7 @@ from teenycuda_cli.driver.device import (
 from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import FullLanes
 from teenycuda_cli.emulator.lower import Lowering
-from teenycuda_cli.emulator.machine import Batch, Buffers, Launch, boxes, now
+from teenycuda_cli.emulator.machine import Batch, Buffers, Launch, Split, boxes, now
 from teenycuda_cli.emulator.memory import Arena
 from teenycuda_cli.emulator.scheduler import Scheduler
 from teenycuda_cli.emulator.variables import place_variables
@@ -272,14 +272,25 @@ class EmulatedFunction:
         if memory and not launch.cooperative:
             blocks = max(1, min(blocks, LOCAL_BYTES // memory))
         arguments = kernel.arguments(launch.parameters)
-        lanes = self._lanes
         for origin, box in boxes(launch.grid, blocks):
             batch = Batch(launch, origin, box, self._buffers)
-            batch.arguments = arguments
-            if lanes is None or lanes.shape != batch.extents or lanes.batch.box != batch.box:
-                lanes = FullLanes(batch, kernel.dtypes, kernel.homes)
-            self._lanes = lanes
-            lanes.start(batch, kernel.undefined)
-            batch.full = lanes
-            batch.scheduler = Scheduler(kernel, batch, options.watchdog, options.few_lanes)
-            batch.scheduler.run(lanes)
+            batch.splits = kernel.streams and box[0] > 1
+            try:
+                self._run_batch(batch, arguments)
+            except Split:
+                (x, y, z), (width, height, depth) = origin, box
+                for start, size in ((x, width - 1), (x + width - 1, 1)):
+                    part = Batch(launch, (start, y, z), (size, height, depth), self._buffers)
+                    self._run_batch(part, arguments)
+
+    def _run_batch(self, batch: Batch, arguments: list[Any]) -> None:
+        kernel = self.kernel
+        batch.arguments = arguments
+        lanes = self._lanes
+        if lanes is None or lanes.shape != batch.extents or lanes.batch.box != batch.box:
+            lanes = self._lanes = FullLanes(batch, kernel.dtypes, kernel.homes)
+        lanes.start(batch, kernel.undefined)
+        batch.full = lanes
+        options = self._device.options
+        batch.scheduler = Scheduler(kernel, batch, options.watchdog, options.few_lanes)
+        batch.scheduler.run(lanes)

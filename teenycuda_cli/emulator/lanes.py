@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from teenycuda_cli.emulator.machine import Split
 from teenycuda_cli.emulator.values import SIGNED, Affine, Extents, wrap
 
 if TYPE_CHECKING:
@@ -93,6 +94,11 @@ class Lanes:
             self.R[register] = value
         else:
             self.merge(register, value, mask, dtype)
+
+    def split(self) -> None:
+        """Give the batch up, to be run in two parts, if that is still possible; raises `Split`."""
+        if self.batch.splits:
+            raise Split
 
     # --------------------------------------------------------------- values
 

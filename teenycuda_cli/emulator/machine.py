@@ -84,6 +84,7 @@ class Batch:
         self.block_weights = tuple([per_block[axis] if kind == "c" else 0 for kind, axis, _ in self.axes])
         self.thread_weights = tuple([per_thread[axis] if kind == "t" else 0 for kind, axis, _ in self.axes])
         self.specials: dict[str, Any] = {}
+        self.splits = False  # may still be given up and run in two parts: nothing was written yet
         self.scheduler: Any = None
         self.full: Any = None  # its lanes
         self.spaces = self._spaces(buffers)
@@ -148,6 +149,10 @@ class Batch:
         (x, y, z), _ = self.place(block * self.threads)
         grid = self.launch.grid
         return (z * grid[1] + y) * grid[0] + x
+
+
+class Split(Exception):
+    """The last blocks of a batch have threads with nothing to do: they are better run by themselves."""
 
 
 class Buffers:

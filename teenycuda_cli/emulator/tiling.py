@@ -140,6 +140,8 @@ def write(emit: Emitter, tiling: Tiling, accesses: dict[Op, tuple[str, str]], us
         rows.append(f"({', '.join(views)},)")
     shared = "".join([f"{name}, " for name in body.shared])
     lines.append(f"  g = {emit.bind(packed)}(S, ({', '.join(rows)},), {body.stores}, ({shared}))")
+    lines.append("if g is None: S.split()")
+    lines.append("S.batch.splits = False")
     lines.append("if g is not None:")
     lines.append("  for a in g:")
     lines += [f"    Q{dtype} = S.scratch({count}, {dtype}, a[0])" for dtype, count in body.counts.items()]

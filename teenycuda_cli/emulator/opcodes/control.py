@@ -26,6 +26,7 @@ def branch(lanes: Any, predicate: Any, mask: Any, taken: int, other: int) -> Any
     rest = both(~predicate, mask, lanes)
     if rest is False:
         return ((taken, mask),)
+    lanes.split()
     # the predicate's array goes back to the pool
     return ((taken, holds.copy() if mask is None else holds), (other, rest))
 
@@ -33,7 +34,11 @@ def branch(lanes: Any, predicate: Any, mask: Any, taken: int, other: int) -> Any
 def remaining(lanes: Any, predicate: Any, mask: Any, block: int) -> Any:
     """Lanes for which a predicate does not hold go on to a block, the others are gone."""
     rest = both(negate(predicate), mask, lanes)
-    return () if rest is False else ((block, rest),)
+    if rest is False:
+        return ()
+    if rest is not mask:
+        lanes.split()
+    return ((block, rest),)
 
 
 def spread(lanes: Any, value: Any, mask: Any, blocks: tuple[int, ...]) -> Any:
