@@ -13,12 +13,11 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from teenycuda_cli.ptx.literals import MASK, integer_value
+from teenycuda_cli.ptx.literals import MASK, WARP_SIZE, integer_value
 from teenycuda_cli.ptx.statements import Float, Integer
 from teenycuda_cli.ptx.tokens import Cursor
 
 WORD_SIZE = 64
-WARP_SIZE = 32
 
 _PRECEDENCE = {
     "?": 0, ":": 0, "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from teenycuda_cli.ptx.layout import INSTRUCTION_TYPES, SIZES, product
-from teenycuda_cli.ptx.literals import integer_value
+from teenycuda_cli.ptx.literals import WARP_SIZE, integer_value
 from teenycuda_cli.ptx.signatures import Pointer, Variable
 from teenycuda_cli.ptx.tokens import WORD, Cursor
 
@@ -24,7 +24,7 @@ INITIALIZED_SPACES = ("global", "const")
 _USUAL = re.compile(
     r"[ \t\r\n]*+(\.param[ \t]++(?:\.align[ \t]++[0-9]++[ \t]++)?+\.[a-z][0-9a-z]*+"
     r"(?:[ \t]++\.ptr(?:[ \t]++\.[a-z]++(?<!\.align))?+(?:[ \t]++\.align[ \t]++[0-9]++)?+)?+)"
-    rf"[ \t]++({WORD})(?:\[([1-9][0-9]{{0,9}})\])?+[ \t\r\n]*+([,)])"
+    rf"[ \t]++({WORD})(?:\[([1-9][0-9]{{0,8}})\])?+[ \t\r\n]*+([,)])"
 )
 LARGEST_FAMILY = 1 << 16  # variables that one `name<N>` may declare
 
@@ -41,13 +41,13 @@ class Declared(NamedTuple):
     pointer: Pointer | None = None
 
 
-def plain_integer(cursor: Cursor, expected: str) -> int:
-    """An integer literal where PTX takes no expression."""
+def plain_integer(cursor: Cursor, expected: str, bits: int = 64) -> int:
+    """An integer literal where PTX takes no expression, of at most so many bits."""
     if cursor.kind != "int":
         raise cursor.unexpected(expected)
     value = integer_value(cursor.value)
-    if value >= 1 << 64:
-        raise cursor.error("this number does not fit into 64 bits")
+    if value >= 1 << bits:
+        raise cursor.error(f"this number does not fit into {bits} bits")
     cursor.advance()
     return value
 
@@ -55,7 +55,7 @@ def plain_integer(cursor: Cursor, expected: str) -> int:
 def alignment(cursor: Cursor) -> int:
     """The number behind `.align`, a power of two."""
     at = cursor.at
-    value = plain_integer(cursor, "an alignment")
+    value = plain_integer(cursor, "an alignment", bits=32)
     if value <= 0 or value & (value - 1):
         raise cursor.error(f"an alignment must be a power of two, got {value}", at=at)
     return value
@@ -202,15 +202,12 @@ def _variable(
 def parse_family(cursor: Cursor) -> int:
     """N of `<N>`."""
     cursor.advance()
-    at = cursor.at
-    count = plain_integer(cursor, "a number of names")
-    if count >= 1 << 32:
-        raise cursor.error("this number does not fit into 32 bits", at=at)
+    count = plain_integer(cursor, "a number of names", bits=32)
     cursor.expect(">")
     return count
 
 
-def _shape(cursor: Cursor, most: int = 1 << 30) -> tuple[int | None, ...]:
+def _shape(cursor: Cursor, most: int = 1 << 30, bits: int = 64) -> tuple[int | None, ...]:
     """`[4][2]`; an empty or zero first extent is open."""
     shape: list[int | None] = []
     while cursor.kind == "op" and cursor.value == "[" and len(shape) < most:
@@ -219,7 +216,8 @@ def _shape(cursor: Cursor, most: int = 1 << 30) -> tuple[int | None, ...]:
             shape.append(None)
         else:
             at = cursor.at
-            extent = plain_integer(cursor, "an extent")
+            is_warp = cursor.accept("WARP_SZ")
+            extent = WARP_SIZE if is_warp else plain_integer(cursor, "an extent", bits)
             if not extent and shape:
                 raise cursor.error("an extent must be positive", at=at)
             shape.append(extent or None)
@@ -292,7 +290,7 @@ def _parameter(cursor: Cursor, of_entry: bool, prototype: bool) -> Variable:
     at = cursor.at
     unnamed = prototype and cursor.kind == "op" and cursor.accept("_")
     name = "_" if unnamed else cursor.name("the parameter's name")
-    shape = _shape(cursor, most=1)
+    shape = _shape(cursor, most=1, bits=32)
     if declared.pointer and not of_entry:
         raise cursor.error("`.ptr` is for parameters of entries", at=type_at)
     if declared.space == "param" and (declared.type == "f16x2" or (declared.vector > 1 and not shape)):

@@ -73,7 +73,7 @@ def _numbers(cursor: Cursor, name: str, most: int) -> tuple[int, ...]:
     numbers: list[int] = []
     while True:
         at = cursor.at
-        value = plain_integer(cursor, f"a number for `{name}`")
+        value = plain_integer(cursor, f"a number for `{name}`", bits=32)
         if not value and name in _POSITIVE:
             raise cursor.error(f"`{name}` must be positive, got 0", at=at)
         numbers.append(value)

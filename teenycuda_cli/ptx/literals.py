@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 MASK = (1 << 64) - 1
+WARP_SIZE = 32  # WARP_SZ
 _LONGEST = 80  # 0b and 64 digits, with some leading zeros; keeps int() from hostile lengths
 
 

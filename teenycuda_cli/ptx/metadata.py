@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from teenycuda_cli.ptx.literals import WARP_SIZE
 from teenycuda_cli.ptx.signatures import Function, Module
 
-WARP_SIZE = 32
 DEFAULT_NAME = "entry_point"
 DEFAULTS: dict[str, int] = {
     "num_warps": 4,

@@ -159,8 +159,10 @@ class _ModuleParser:
         after = cursor.end
         cursor.advance()
         match = _VERSION.match(cursor.value) if cursor.kind == "float" else None
-        if match is None or len(cursor.value) > 9 or cursor.text[after : cursor.at].strip(" \t"):
+        if match is None or len(cursor.value) > 9:
             raise cursor.unexpected("a version such as 8.7")
+        if cursor.text[after : cursor.at].strip(" \t"):
+            raise cursor.error(f"{match[0]} must stand on the line of .version, with blanks between alone")
         cursor.advance()
         self.version = (int(match[1]), int(match[2]))
         return match[0]

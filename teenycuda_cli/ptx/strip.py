@@ -19,20 +19,20 @@ from io import BytesIO
 from typing import NamedTuple
 
 from teenycuda_cli.ptx.source import Source
+from teenycuda_cli.ptx.tokens import BLANK, LINE_MARK
 
 _BLANKS = b" \t"
 _NEWLINE = 10
 BOM = b"\xef\xbb\xbf"
 _WORD = rb"(?:[A-Za-z][A-Za-z0-9_$]*+|[_$%][A-Za-z0-9_$]++)"
 _INTEGER = rb"[0-9][0-9A-Za-z]*+(?![.0-9A-Za-z_$])"
-_LINE = rb'\#[ \t]*+(?:line[ \t]++)?+[0-9]++[ \t]++"[^"\n]*+"[^\n]*+'
-_B = rb"(?:[ \t\r\n]++|//[^\n]*+|/\*(?s:.*?)\*/|" + _LINE + rb")*+"
+_B = BLANK.encode()
 _END = rb"(?![A-Za-z0-9_$])"
 
 # All that may hide a directive, and everything else up to the next one.
 _SKIP = re.compile(
     rb'(?:[^/".@\#]++|(?<=[A-Za-z0-9_$%])\.|\.(?!(?:loc|file|section|target)' + _END + rb")"
-    rb'|//[^\n]*+|/\*(?s:.*?)\*/|/(?!\*)|"[^"]*+"|@(?!@DWARF)|' + _LINE + rb"|\#)*+"
+    rb'|//[^\n]*+|/\*(?s:.*?)\*/|/(?!\*)|"[^"]*+"|@(?!@DWARF)|' + LINE_MARK.encode() + rb"|\#)*+"
 )
 _PLACE = (_B + _INTEGER) * 3
 _INLINED = (

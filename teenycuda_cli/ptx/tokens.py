@@ -7,10 +7,13 @@ import re
 from teenycuda_cli.errors import PtxSyntaxError
 from teenycuda_cli.ptx.source import Source
 
-# Between tokens: blanks, comments (they neither nest nor continue a line), and the `# 1 "f"` of cpp.
-BLANK = (
-    r"(?:[ \t\r\n]++|//[^\n]*+|/\*(?s:.*?)\*/|\#[ \t]*+(?:line[ \t]++)?+[0-9]++[ \t]++\"[^\"\n]*+\"[^\n]*+)*+"
+# Between tokens: blanks (a form feed and 0x1a among them), comments (they neither nest nor continue a
+# line), and the `# 1 "f"` of cpp, with numbers and a line's end behind the name.
+_SPACE = r"[ \t\r\f\x1a]"
+LINE_MARK = (
+    rf'\#{_SPACE}*+(?:line{_SPACE}*+)?+[0-9]++{_SPACE}++"[^"]*+"(?:{_SPACE}++[0-9]++)*+{_SPACE}*+(?=\n)'
 )
+BLANK = rf"(?:[ \t\r\n\f\x1a]++|//[^\n]*+|/\*(?s:.*?)\*/|{LINE_MARK})*+"
 WORD = r"(?:[A-Za-z][A-Za-z0-9_$]*+|[_$%][A-Za-z0-9_$]++)"
 DOT = r"\.[A-Za-z0-9_$]++(?:::[A-Za-z0-9_$]++)*+"
 

@@ -538,3 +538,10 @@ def test_short_way_never_differs(text: str) -> None:
         except PtxSyntaxError as error:
             outcomes.append((error.message, error.line, error.column))
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("between", ["\n", " /* */ "])
+def test_a_version_apart_from_its_directive(between: str) -> None:
+    """ptxas wants the number on the line of `.version`; the message says that, not that 8.0 is no version."""
+    with pytest.raises(PtxSyntaxError, match=r"must stand on the line of \.version"):
+        parse(Source(f".version{between}8.0\n.target sm_90\n".encode(), "v.ptx"))

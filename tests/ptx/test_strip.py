@@ -226,3 +226,14 @@ def test_any_text(text: str, keep: bool) -> None:
     assert strip(Source(once.data, "t.ptx"), keep_lineinfo=keep).data == once.data
     for number in range(1, once.data.count(b"\n") + 2):
         assert 1 <= once.user_line(number) <= once.original.count(b"\n") + 1
+
+
+def test_blanks_that_only_ptxas_knows_as_such() -> None:
+    """A form feed and 0x1a stand between tokens like a blank, also inside a `.loc`."""
+    assert left(b".entry k() {\n\t.loc\x0c1\x1a2 3\n\tret; }\n") == ".entry k() {\n\tret; }\n"
+
+
+def test_a_name_over_two_lines_behind_a_cpp_mark() -> None:
+    """What a `# 5 "…"` names is text, also where the name goes on in the next line."""
+    text = '# 5 "a .loc 1 2 3\n"\n.entry k() { ret; }\n'
+    assert left(text) == text
