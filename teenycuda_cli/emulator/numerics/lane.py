@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 from teenycuda_cli.emulator.numerics import exact
+from teenycuda_cli.emulator.numerics.special_function_lanes import approximate, reciprocal
 
 _F32 = struct.Struct("<f")
 _F64 = struct.Struct("<d")
@@ -105,22 +105,40 @@ def sat(value: float) -> float:
     return min(value, 1.0) if value > 0 else 0.0
 
 
-_BORDERS = {"rn": Fraction(2**25 - 1, 2**151), "rz": Fraction(0)}
-_BORDER_AWAY = Fraction(2**24 - 1, 2**150)
+_BORDERS = {"rn": 2.0**-126 - 2.0**-151, "rz": 0.0}
+_BORDER_AWAY = 2.0**-126 - 2.0**-150
 
 
 def flushed32(result: float, name: str, mode: str, a: float, b: float = 1.0, c: float = 0.0) -> float:
     """A rounded f32 result of mul, div, rcp or fma, zero where it lay below 2⁻¹²⁶ before it was rounded."""
     if abs(result) != _TINY:
         return result
+    border = _BORDERS.get(mode, _BORDER_AWAY)
     if name == "rcp":
         name, a, b = "div", 1.0, a
-    exact_result = abs(
-        Fraction(a) / Fraction(b) if name == "div" else Fraction(a) * Fraction(b) + Fraction(c)
-    )
-    border = _BORDERS.get(mode, _BORDER_AWAY)
-    below = exact_result < border or (exact_result == border and border is _BORDER_AWAY)
+    if name == "div":
+        above = abs(a) - border * abs(b)
+    else:
+        sign = math.copysign(1.0, result)
+        above = math.fsum((sign * a * b, sign * c, -border))
+    below = above < 0 or (above == 0 and border == _BORDER_AWAY)
     return math.copysign(0.0, result) if below else result
+
+
+def approximate_quotient(full: bool, flush: bool, a: float, b: float) -> float:
+    """div.approx or div.full of one lane; see `approximations`."""
+    if full and abs(b) > 2.0**126:
+        a, b = _scaled(a, 0.25, flush), b * 0.25
+    if not flush and abs(b) < _TINY:
+        a, b = f32(a * 2.0**24), b * 2.0**24
+    return _scaled(a, reciprocal(b), flush)
+
+
+def _scaled(a: float, factor: float, flush: bool) -> float:
+    if not flush:
+        return f32(a * factor)
+    a = ftz(a)
+    return ftz(flushed32(f32(a * factor), "mul", "rn", a, factor))
 
 
 def fma32(a: float, b: float, c: float) -> float:
@@ -256,6 +274,6 @@ def bfi(a: int, b: int, position: int, length: int, width: int) -> int:
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(s8, s16, s32, s64, f32, f32_of_int, clamp32, div_u, div_s, rem_u, rem_s),
     *(ftz, sat, fma32, exact.fma64, quotient, root, directed, lesser, greater, whole, integer),
-    *(bfe_u, bfe_s, bfi, nan64, canonical32, f32_of_bits, flushed32),
+    *(bfe_u, bfe_s, bfi, nan64, canonical32, f32_of_bits, flushed32, approximate, approximate_quotient),
 )
 NAMESPACE: dict[str, Any] = {function.__name__: function for function in _FUNCTIONS}

@@ -12,21 +12,24 @@ _ISA = "floating-point-instructions-"
 def _approximate(m: Modifiers, name: str) -> Value:
     """A function of f32 that the special function unit has."""
     function = approximations.function(name, bool(m.get("ftz")))
-    return Value(blocked(function, "f32"), raw_nan=True)
+    lane = f"approximate({name!r}, {bool(m.get('ftz'))}, {{0}})"
+    return Value(blocked(function, "f32"), lane=lane, raw_nan=True)
 
 
 @op("div.approx{.ftz}.f32 d, a, b", isa=_ISA + "div")
 def div_approx(m: Modifiers) -> Value:
     """a times the reciprocal of b: 0 for a divisor above 2¹²⁶."""
     function = approximations.flushed_quotient if m["ftz"] else approximations.quotient
-    return Value(blocked(function, "f32"), raw_nan=True)
+    lane = f"approximate_quotient(False, {bool(m['ftz'])}, {{0}}, {{1}})"
+    return Value(blocked(function, "f32"), lane=lane, raw_nan=True)
 
 
 @op("div.full{.ftz}.f32 d, a, b", isa=_ISA + "div")
 def div_full(m: Modifiers) -> Value:
     """a times the reciprocal of b, scaled where that is out of range."""
     function = approximations.flushed_full_quotient if m["ftz"] else approximations.full_quotient
-    return Value(blocked(function, "f32"), raw_nan=True)
+    lane = f"approximate_quotient(True, {bool(m['ftz'])}, {{0}}, {{1}})"
+    return Value(blocked(function, "f32"), lane=lane, raw_nan=True)
 
 
 @op("rcp.approx{.ftz}.f32 d, a", isa=_ISA + "rcp")
