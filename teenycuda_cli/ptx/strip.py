@@ -57,7 +57,7 @@ _DWARF = re.compile(rb"@@DWARF[^\n]*+")
 _HEAD = re.compile(_B + rb"\.version" + _END)
 _BLANK_BEFORE = re.compile(rb"[ \t]*+\Z")
 _BLANK_BEHIND = re.compile(rb"[ \t\r]*+(?://(?![ \t]*+(?:meta:|TRITON_))[^\n]*+)?+(?:\n|\Z)")
-_GLUE = re.compile(rb'[A-Za-z0-9_$%."]')
+_GLUE = re.compile(rb'[A-Za-z0-9_$%."]{2}|[/*<>=!&|@:]{2}')  # two that could read as one token
 _NOT_ASCII = re.compile(rb'(//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+")|[\x80-\xff]')
 _HIGH = re.compile(rb"[\x80-\xff]")
 
@@ -324,7 +324,7 @@ class _Strip:
             begin = cuts[index]
             out.write(view[end:begin])
             end = cuts[index + 1]
-            if begin and _GLUE.match(data, begin - 1) and _GLUE.match(data, end):
+            if begin and _GLUE.match(data[begin - 1 : begin] + data[end : end + 1]):
                 out.write(b" ")
         out.write(view[end:])
         return out.getvalue()

@@ -237,3 +237,9 @@ def test_a_name_over_two_lines_behind_a_cpp_mark() -> None:
     """What a `# 5 "…"` names is text, also where the name goes on in the next line."""
     text = '# 5 "a .loc 1 2 3\n"\n.entry k() { ret; }\n'
     assert left(text) == text
+
+
+def test_what_a_removal_brings_together_makes_no_new_token() -> None:
+    """Neither words nor operators run together: `*/` in front of a `.loc` and `*` behind it open no comment."""
+    assert left("/* */.loc 1 2 3*x") == "/* */ *x"
+    assert left("a .loc 1 2 3\tb").split() == ["a", "b"]
