@@ -128,7 +128,10 @@ def value(bits: Array, format: Format) -> Array:
     if format.width == 64:
         return bits.view(np.float64)
     if format.exponent == 8:
-        return (bits << np.uint64(32 - format.width)).astype(np.uint32).view(np.float32).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            return (
+                (bits << np.uint64(32 - format.width)).astype(np.uint32).view(np.float32).astype(np.float64)
+            )
     return bits.astype(np.uint16).view(np.float16).astype(np.float64)
 
 

@@ -22,6 +22,9 @@ def main(pattern: str = "") -> None:
         print(f"{counts[kind]:6}  {kind}")
     _distribution([each for each in found if each.distances])
     _reasons([each for each in found if each.kind == "refused"])
+    waiting = [each.case.text for each in found if each.kind == "unrecorded"]
+    if waiting:
+        print("\nunrecorded:", *waiting, sep="\n")
     differing = sorted((each for each in found if each.kind == "differs"), key=lambda each: -each.lanes)
     for each in differing[:SHOWN]:
         print(f"\n{each.case.text}: {each.lanes} lanes\n{each.note}")

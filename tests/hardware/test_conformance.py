@@ -22,9 +22,8 @@ from tests.hardware.kernels import modules
 from tests.hardware.recording import FILE
 from tests.hardware.running import run
 
-if not FILE.exists():
-    pytest.skip("nothing is recorded yet", allow_module_level=True)
-LAUNCHED_ONE_IN = 12
+LAUNCHED_ONE_IN = 2
+WAITING = FILE.with_name("unrecorded.txt")
 
 
 def by_row() -> list[Any]:
@@ -42,11 +41,19 @@ def test_inputs() -> None:
         assert inputs_digest(read) == recording().inputs[signature], signature
 
 
+def test_all_are_recorded() -> None:
+    """Every instruction has its outputs, was refused by the assembler, or is known to wait for them."""
+    lines = WAITING.read_text().splitlines()
+    waiting = {line for line in lines if line and not line.startswith("#")}
+    missing = {case.text for case in all_cases() if verdict(case).kind == "unrecorded"}
+    assert missing == waiting
+
+
 @pytest.mark.parametrize("cases", by_row())
 def test_evaluate(cases: list[Case]) -> None:
-    """Every spelling of an instruction gives the hardware's bits, or keeps the ISA's bound on the error."""
+    """Every spelling of an instruction gives the hardware's bits, also where the ISA allows an error."""
     found = [verdict(case) for case in cases]
-    wrong = [f"{each.case.text}: {each.note}" for each in found if each.kind == "differs"]
+    wrong = [f"{each.case.text}: {each.note}" for each in found if each.kind in ("differs", "bounded")]
     assert not wrong, "\n".join(wrong)
 
 
