@@ -240,6 +240,6 @@ def test_a_name_over_two_lines_behind_a_cpp_mark() -> None:
 
 
 def test_what_a_removal_brings_together_makes_no_new_token() -> None:
-    """Neither words nor operators run together: `*/` in front of a `.loc` and `*` behind it open no comment."""
+    """Neither words nor operators run together: `*/` before a `.loc` and `*` behind it open no comment."""
     assert left("/* */.loc 1 2 3*x") == "/* */ *x"
     assert left("a .loc 1 2 3\tb").split() == ["a", "b"]
