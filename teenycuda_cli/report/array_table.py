@@ -13,22 +13,29 @@ if TYPE_CHECKING:
     from teenycuda_cli.driver.results import Shown
 
 ROWS = 16
-COLUMNS = 8
 LONGEST = 64  # elements of one dimension shown in full
 SHORT = 6  # digits in a table
 
 
-def table_lines(shown: Shown) -> Iterator[str]:
-    """The buffer's name and shape, then its values, cut in the middle; `·` is what was never written."""
+def table_lines(shown: Shown, width: int | None = None) -> Iterator[str]:
+    """The buffer's name and shape, then its values, cut in the middle; `·` is what was never written.
+
+    A line has eight values, or fewer where they do not fit `width` characters.
+    """
     stored = shown.stored
     shape = "x".join(map(str, stored.shape))
     yield f"{shown.name}: {shape}x{shown.element.name}"
-    yield from _one_dimension(shown) if stored.ndim == 1 else _rows(shown)
+    lines: list[str] = []
+    for columns in (8, 4, 2) if stored.ndim == 1 else (8, 6, 4, 2):
+        lines = list(_one_dimension(shown, columns) if stored.ndim == 1 else _rows(shown, columns))
+        if width is None or max(map(len, lines), default=0) <= width:
+            break
+    yield from lines
 
 
-def _rows(shown: Shown) -> Iterator[str]:
+def _rows(shown: Shown, most: int) -> Iterator[str]:
     rows = shown.stored.reshape(-1, shown.stored.shape[-1])
-    columns = _picked(rows.shape[1], COLUMNS)
+    columns = _picked(rows.shape[1], most)
     cells = []
     for row in _picked(rows.shape[0], ROWS):
         if row is None:
@@ -41,13 +48,13 @@ def _rows(shown: Shown) -> Iterator[str]:
         yield "  " + "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
 
 
-def _one_dimension(shown: Shown) -> Iterator[str]:
+def _one_dimension(shown: Shown, columns: int) -> Iterator[str]:
     size = shown.stored.size
-    starts: list[int | None] = list(range(0, size, COLUMNS))
+    starts: list[int | None] = list(range(0, size, columns))
     if size > LONGEST:
         starts = [*starts[:4], None, *starts[-4:]]
     texts = {
-        start: _cells(shown, shown.stored[start : start + COLUMNS], range(min(COLUMNS, size - start)))
+        start: _cells(shown, shown.stored[start : start + columns], range(min(columns, size - start)))
         for start in starts
         if start is not None
     }

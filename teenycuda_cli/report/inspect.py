@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from teenycuda_cli.files import display_name
 
 if TYPE_CHECKING:
     from teenycuda_cli.inspection import FileFacts
@@ -41,7 +43,7 @@ def show(files: Sequence[FileFacts], *, terminal: bool) -> None:
 
 def file_parts(file: FileFacts) -> Iterator[Part]:
     """A part for the file, and one for each kernel."""
-    yield Part(file.path, _what(file), tuple(_file_facts(file)), _images(file))
+    yield Part(display_name(file.path), _what(file), tuple(_file_facts(file)), _images(file))
     for kernel in file.kernels:
         linkage = "" if kernel.function.linkage == "none" else kernel.function.linkage
         where = "" if kernel.line is None else f"line {kernel.line}"
@@ -112,7 +114,7 @@ def _kernel_facts(kernel: KernelFacts) -> Iterator[tuple[str, str]]:
     if metadata.shared.source != "default":
         shared.append(f"{_sourced(metadata.shared)} dynamic")
     elif kernel.extern_shared:
-        shared.append("dynamic, of a size that nothing here tells")
+        shared.append("dynamic: as much as --shared gives")
     yield "shared", ", ".join(shared)
     if metadata.tmem_size.value:
         yield "tensor memory", _sourced(metadata.tmem_size)
@@ -213,6 +215,19 @@ def _plain(part: Part) -> Iterator[str]:
         yield ("  " + "  ".join(cells)).rstrip()
 
 
+def _narrowed(part: Part, width: int) -> Part:
+    """The part, where it is too wide, with the kernel's name cut from the parameters' (`…param_0`)."""
+    columns = zip(*part.table, strict=True)
+    if sum(max(map(len, column)) + 2 for column in columns) - 2 <= width:
+        return part
+    prefix = part.title.removeprefix("kernel ") + "_"
+    table = tuple(
+        tuple(f"…{cell.removeprefix(prefix)}" if cell.startswith(prefix) else cell for cell in row)
+        for row in part.table
+    )
+    return replace(part, table=table)
+
+
 def _is_number(column: int, part: Part) -> bool:
     return all(row[column].isdigit() for row in part.table[1:])
 
@@ -235,11 +250,13 @@ def _show_rich(parts: Sequence[Part]) -> None:
                 facts.add_row(Text(label, style="yellow" if warned else "dim"), Text(text))
             console.print(Padding(facts, (0, 0, 0, 2)))
         if part.table:
-            table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-            for index, head in enumerate(part.table[0]):
-                numeric = _is_number(index, part)
-                table.add_column(Text(head), justify="right" if numeric else "left", overflow="fold")
-            for row in part.table[1:]:
+            rows = _narrowed(part, console.width - 2).table
+            table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+            for index, head in enumerate(rows[0]):
+                side: Literal["left", "right"] = "right" if _is_number(index, part) else "left"
+                whole = head not in {"name", "kernels", ""}
+                table.add_column(Text(head), justify=side, overflow="fold", no_wrap=whole)
+            for row in rows[1:]:
                 hidden = row[-1].startswith("hidden")
                 table.add_row(*(Text(cell, style="dim" if hidden else "") for cell in row))
             console.print(Padding(table, (0, 0, 0, 2)))

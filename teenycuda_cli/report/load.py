@@ -123,27 +123,29 @@ def headline(result: LoadResult) -> str:
     return f"{result.image.name}: assembled for {where} by {by}{version}{time}{cached}"
 
 
-def plain_table(result: LoadResult) -> Iterator[str]:
-    """The entries, one a line, in columns; for a pipe."""
+def plain_table(result: LoadResult, *, stacked: bool = False) -> Iterator[str]:
+    """The entries, one a line, in columns; `stacked` puts each name on a line of its own above."""
     rows = [tuple(name for name, _ in _COLUMNS), *(_row(each) for each in result.kernels)]
     widths = [max(len(row[index]) for row in rows) for index in range(len(_COLUMNS))]
     for row in rows:
-        cells = (
+        cells = [
             cell.ljust(width) if side == "left" else cell.rjust(width)
             for cell, width, (_, side) in zip(row, widths, _COLUMNS, strict=True)
-        )
+        ]
+        if stacked:
+            yield row[0]
+            cells[0] = ""
         yield "  ".join(cells).rstrip()
 
 
 def print_rich_table(result: LoadResult) -> None:
-    """The entries as a table, for a terminal; one too narrow for it gets the plain lines."""
+    """The entries as a table, for a terminal; in one too narrow for it each takes two plain lines."""
     from rich.console import Console  # noqa: PLC0415  (rich is for a terminal only)
     from rich.table import Table  # noqa: PLC0415
 
     console = Console(highlight=False)
-    plain = list(plain_table(result))
-    if max(map(len, plain)) > console.width:
-        print("\n".join(plain))
+    if max(map(len, plain_table(result))) > console.width:
+        print("\n".join(plain_table(result, stacked=True)))
         return
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name, side in _COLUMNS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -22,8 +23,9 @@ def print_shown(shown: Sequence[Shown], paint: Paint) -> None:
 
     from teenycuda_cli.driver.dtypes import decode, is_poison  # noqa: PLC0415  (as above)
 
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for each in shown:
-        sys.stdout.write("".join(f"{line}\n" for line in table_lines(each)))
+        sys.stdout.write("".join(f"{line}\n" for line in table_lines(each, width)))
         if each.stored.ndim != 2 or min(each.stored.shape) < LEAST or each.element.kind == "complex":
             continue
         with np.errstate(all="ignore"):
