@@ -18,6 +18,7 @@ def document(devices: Sequence[DeviceProperties]) -> dict[str, Any]:
     return {
         "schema": "teenycuda.devices/1",
         "devices": [dataclasses.asdict(device) for device in devices],
+        "error": None,
         "exit_code": 0,
     }
 

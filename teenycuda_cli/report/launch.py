@@ -26,9 +26,9 @@ BYTES_SHOWN = 32
 
 
 def document(report: LaunchReport) -> dict[str, Any]:
-    """The JSON document of a launch; a dry run's has `dry_run` and the packed parameters beside the rest."""
+    """The JSON document of a launch; `params`, as packed, are those of a dry run."""
     timing = report.timing
-    result: dict[str, Any] = {
+    return {
         "schema": "teenycuda.launch/1",
         "device": {"kind": report.device.kind, "name": report.device.name, "arch": report.device.arch},
         "kernel": report.kernel,
@@ -53,13 +53,11 @@ def document(report: LaunchReport) -> dict[str, Any]:
         },
         "bench": bench_document(report.bench),
         "dry_run": timing is None,
+        "params": None if timing else [_binding_document(binding) for binding in report.bindings],
+        "overwritten": [_overwritten_document(found) for found in report.overwritten],
+        "error": None,
+        "exit_code": report.exit_code,
     }
-    if timing is None:
-        result["params"] = [_binding_document(binding) for binding in report.bindings]
-    if report.overwritten:
-        result["overwritten"] = [_overwritten_document(found) for found in report.overwritten]
-    result["exit_code"] = report.exit_code
-    return result
 
 
 def _argument_document(argument: ArgumentResult) -> dict[str, Any]:
