@@ -53,7 +53,7 @@ def group() -> None:
     \b
     Example:
         teenycuda inspect kernel.ptx
-        teenycuda launch kernel.ptx --grid 4 --arg x=ptr:4096xf32=randn --arg n=i32:4096
+        teenycuda launch kernel.ptx --grid 4 --arg x=ptr:4096xf32=randn --arg 4096
     """
 
 

@@ -62,6 +62,15 @@ def test_every_option_says_what_it_does(name: str) -> None:
     assert [option.name for option in options if not option.help and not option.hidden] == []
 
 
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_fits_a_narrow_terminal(name: str) -> None:
+    """No line of any help is wider than 80 columns."""
+    words = [PROGRAM, *filter(None, [name]), "--help"]
+    plain = os.environ | {"COLUMNS": "80"}
+    done = subprocess.run(words, env=plain, capture_output=True, text=True, check=True)
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
+
+
 def test_the_group_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
     """`teenycuda --help` lists each command with one line."""
     text = " ".join(_help([], capsys).split())

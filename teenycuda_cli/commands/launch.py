@@ -46,15 +46,20 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
 @click.option(
     "--expect", multiple=True, metavar="NAME=WHAT", help="Check a buffer: @FILE, a fill, or an expression."
 )
-@click.option("--tol", "tolerance", multiple=True, metavar="TOL", help="[NAME:]rtol=R,atol=A,ulp=U")
+@click.option(
+    "--tol", "tolerance", multiple=True, metavar="TOL", help="How close: [NAME:]rtol=R,atol=A,ulp=U."
+)
 @click.option("--bench", is_flag=True, help="Measure the kernel's time, caches flushed before each launch.")
 @click.option(
-    "--bench-seconds", type=float, callback=_seconds, metavar="S", help="Measure for that long (0.5)."
+    "--bench-seconds", type=float, callback=_seconds, metavar="S", help="As --bench, for that long (0.5)."
 )
-@click.option("--hot", is_flag=True, help="Measure with the caches as the launch before left them.")
-@click.option("--graph", is_flag=True, help="Launch by replaying a CUDA graph.")
+@click.option("--hot", is_flag=True, help="As --bench, with the caches as the launch before left them.")
+@click.option("--graph", is_flag=True, help="On a GPU, launch by replaying a CUDA graph.")
 @click.option(
-    "--guard", type=click.IntRange(0, 2**30), metavar="BYTES", help="Guard zone on either side of a buffer."
+    "--guard",
+    type=click.IntRange(0, 2**30),
+    metavar="BYTES",
+    help="Guard zone on either side of a buffer (256).",
 )
 @click.option(
     "--timeout", type=float, callback=_seconds, metavar="S", help="Give up after so many seconds (exit 6)."
@@ -94,12 +99,12 @@ def command(
 
     \b
     An ARG is [NAME=]VALUE, and VALUE one of
-        i32:4096  f32:-1.5e-3  bool:true    a number of a type (f16 bf16 f32 f64 i8 … u64)
-        4096                                a number; the kernel's signature tells the type
-        ptr:4096xf32  ptr:64x64xf16=randn   a buffer: shape, element type, contents
-        ptr:@x.npy  ptr:64xf32@x.bin        a buffer from a file
-        ptr:x  ptr:x+256  ptr:null          an earlier argument's buffer again; no buffer
-        bytes:0000803f  bytes:@FILE         a struct passed by value
+        4096                               a number, of the parameter's type
+        i32:4096  f32:-1.5e-3  bool:true   a number of a type: f16 f32 i8 … u64
+        ptr:4096xf32  ptr:64x64xf16=randn  a buffer: shape, type, contents
+        ptr:@x.npy  ptr:64xf32@x.bin       a buffer from a file
+        ptr:x  ptr:x+256  ptr:null         an earlier buffer again; none
+        bytes:0000803f  bytes:@FILE        a struct passed by value
 
     Contents are zeros, ones, arange[:START[:STEP]], rand[:LO:HI], randn[:MEAN:STD], randint:LO:HI, eye, nan,
     a number, or numbers with commas; without, a poison pattern shows what the kernel leaves unwritten.
@@ -107,12 +112,15 @@ def command(
     \b
     Example:
         teenycuda launch vector_add.ptx
-        teenycuda launch vector_add.ptx --grid 4 --arg x=ptr:4000xf32=randn --arg y=ptr:4000xf32=randn \\
-            --arg out=ptr:4000xf32 --arg n=i32:4000 --expect out=x+y
-        teenycuda launch softmax.ptx --grid 64 --arg x=ptr:64x781xf32=randn --arg y=ptr:64x781xf32 \\
-            --arg 781 --arg 781 --expect 'y=exp(x)/exp(x).sum(axis=1,keepdims=True)' --tol rtol=1e-4
-        teenycuda launch mandelbrot.ptx --grid 9,6 --block 8,8 --arg 72 --arg 48 --arg -2.25 --arg -1.08 \\
-            --arg 0.045 --arg 50 --arg out=ptr:48x72xi32 --show out --save out=picture.png
+        teenycuda launch vector_add.ptx --grid 4 --arg x=ptr:4000xf32=randn \\
+            --arg y=ptr:4000xf32=randn --arg out=ptr:4000xf32 --arg n=i32:4000 \\
+            --expect out=x+y
+        teenycuda launch softmax.ptx --grid 64 --arg x=ptr:64x781xf32=randn \\
+            --arg out=ptr:64x781xf32 --arg 781 --arg 781 --tol rtol=1e-4 \\
+            --expect 'out=exp(x)/exp(x).sum(axis=1,keepdims=True)'
+        teenycuda launch mandelbrot.ptx --grid 9,6 --block 8,8 --arg 72 \\
+            --arg 48 --arg -2.25 --arg -1.08 --arg 0.045 --arg 50 \\
+            --arg out=ptr:48x72xi32 --show out --save out=picture.png
     """
     from teenycuda_cli.driver.registry import start_device  # noqa: PLC0415  (as below)
 
