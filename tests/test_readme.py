@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from teenycuda_cli import errors
+from teenycuda_cli.cli import run
+from teenycuda_cli.driver.expression_functions import FUNCTIONS
 from teenycuda_cli.emulator.supported import page, summary
 from tests.transcripts import ROOT, Transcript, agrees, read_transcripts, run_transcript
 
@@ -65,6 +68,34 @@ def test_supported_instructions_are_those_of_the_table() -> None:
     """The list in the README and the page in docs/ are what the opcode table gives."""
     assert summary() in README
     assert (ROOT / "docs" / "supported-ptx.md").read_text() == page()
+
+
+def test_functions_of_expressions_are_those_that_there_are() -> None:
+    """The README lists what an expression may call."""
+    listed = re.search(r"^```text\n(abs .*?)^```$", README, re.M | re.S)
+    assert listed
+    assert listed[1].split() == sorted(FUNCTIONS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect", "samples/saxpy.ptx"],
+        ["strip", "samples/saxpy.ptx"],
+        ["load", "samples/saxpy.ptx", "--device", "cpu"],
+        ["launch", "samples/hello.ptx", "--device", "cpu", "--grid", "1", "--block", "1", "--arg", "1"],
+        ["devices"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_keys_of_documents(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Each document has the keys that its row lists, in order, and those that every document has."""
+    assert run([words[0], *(str(ROOT / word) if "/" in word else word for word in words[1:]), "--json"]) == 0
+    keys = list(json.loads(capsys.readouterr().out))
+    row = re.search(rf"^\| `{words[0]}` \| ([^:;,\n]*)", README[README.index("| document |") :], re.M)
+    assert row
+    listed = [key.removesuffix("[]") for key in re.findall(r"`([a-z_\[\]]+)`", row[1])]
+    assert keys == ["schema", *listed, "error", "exit_code"]
 
 
 def test_every_folder_is_named() -> None:
