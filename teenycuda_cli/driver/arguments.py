@@ -18,7 +18,7 @@ from typing import NoReturn, TypeAlias
 from teenycuda_cli.driver.caret import caret
 from teenycuda_cli.driver.element_types import ELEMENT_TYPES, ElementType, element_type, suggest
 from teenycuda_cli.driver.initializers import Initializer, InitializerError, parse_initializer
-from teenycuda_cli.driver.numbers import parse_number
+from teenycuda_cli.driver.numbers import no_number, parse_number, whole
 from teenycuda_cli.errors import UsageError
 
 MOST_DIMENSIONS = 32
@@ -130,9 +130,15 @@ def _value(text: str, at: int) -> Value:
         _fail(
             text, at + 1, f"{rest!r} is no value", expected=_GRAMMAR, hint=f"a buffer is written ptr:{rest}"
         )
+    misnamed = re.match(r"([^=:]*)=", rest)
+    if misnamed:
+        what = f"{misnamed[1]!r} is no name" if misnamed[1] else "the name before the = is missing"
+        hint = "NAME is a letter or _, then letters, digits, _ and $"
+        _fail(text, at + 1, what, width=len(misnamed[1]), expected="[NAME=]VALUE", hint=hint)
     if rest in {"true", "false"}:
         _fail(text, at + 1, f"{rest!r} is no number", expected=_GRAMMAR, hint=f"write bool:{rest}")
-    _fail(text, at + 1, f"{rest!r} is no value", expected=_GRAMMAR)
+    numeric = rest[:1] in "+-.0123456789"
+    _fail(text, at + 1, no_number(rest) if numeric else f"{rest!r} is no value", expected=_GRAMMAR)
 
 
 def _scalar(text: str, at: int, word: str, tail: str) -> Scalar:
@@ -148,7 +154,9 @@ def _scalar(text: str, at: int, word: str, tail: str) -> Scalar:
     number = parse_number(tail)
     if number is None or isinstance(number, complex):
         expected = "true, false, 0 or 1" if element.kind == "bool" else "a number"
-        _fail(text, behind + 1, f"{tail!r} is no number", width=len(tail), expected=expected)
+        _fail(text, behind + 1, no_number(tail), width=len(tail), expected=expected)
+    if element.kind != "float":
+        number = whole(number)
     if isinstance(number, float) and element.kind != "float":
         _fail(
             text,

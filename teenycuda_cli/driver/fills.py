@@ -10,7 +10,7 @@ import numpy as np
 from teenycuda_cli.driver.dtypes import Array, encode, greatest, poison, storage_dtype
 from teenycuda_cli.driver.element_types import ElementType
 from teenycuda_cli.driver.initializers import Initializer
-from teenycuda_cli.driver.numbers import Number
+from teenycuda_cli.driver.numbers import Number, whole
 from teenycuda_cli.errors import UsageError
 
 
@@ -48,6 +48,8 @@ class _Fill:
     def make(self, initializer: Initializer, seed: int, index: int) -> Array:
         """Stored elements of the buffer's shape."""
         kind, numbers = initializer.kind, initializer.numbers
+        if self.element.kind not in {"float", "complex"}:
+            numbers = tuple(whole(number) for number in numbers)
         if kind in _CONSTANTS:
             return self._constant(_CONSTANTS[kind])
         if kind == "number":
@@ -80,7 +82,7 @@ class _Fill:
         if self.element.kind not in {"float", "complex"}:
             self._check(step, of="step", ranged=False)
             first, stride = int(start.real), int(step.real)
-            self._check(first + stride * (count - 1), of=f"element {count - 1}")
+            self._check(first + stride * (count - 1), of=f"element {count - 1}:")
             wide = np.arange(count, dtype=np.uint64) * np.uint64(stride % 2**64) + np.uint64(first % 2**64)
             return wide.astype(storage_dtype(self.element)).reshape(self.shape)
         self._check(step, of="step")
@@ -127,8 +129,14 @@ class _Fill:
         """Refuse what the element type cannot hold."""
         element = self.element
         if element.kind == "complex":
-            if isinstance(number, int) and abs(number) > greatest(element):
-                self._refuse(f"{of} {number} does not fit")
+            parts = (number.real, number.imag)
+            if any(
+                (isinstance(part, int) or isfinite(part)) and abs(part) > greatest(element) for part in parts
+            ):
+                self._refuse(
+                    f"{of} {number} does not fit",
+                    f"the greatest part of a {element.name} is {greatest(element):g}",
+                )
             return
         if isinstance(number, complex):
             self._refuse(f"{of} {number} is complex", "use c64 or c128")
@@ -137,6 +145,8 @@ class _Fill:
                 self._refuse(
                     f"{of} {number} does not fit", f"the greatest {element.name} is {greatest(element):g}"
                 )
+            if element.name == "e4m3" and abs(number) == float("inf"):
+                self._refuse("e4m3 has no infinity", "its greatest value is 448")
             return
         if not isinstance(number, int):
             self._refuse(f"{of} {number} is not a whole number")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from teenycuda_cli.driver.nearest import nearest
-from teenycuda_cli.driver.numbers import Number, parse_number
+from teenycuda_cli.driver.numbers import Number, no_number, parse_number, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,10 @@ def parse_initializer(text: str) -> Initializer:
     hint = f"did you mean {near}?" if near else None
     if text.endswith((".npy", ".bin")) or text.startswith("@"):
         hint = f"a file is given without the =: SHAPExTYPE@{text.lstrip('@')}"
+    if text.lower() in ("true", "false"):
+        hint = f"write {int(text.lower() == 'true')}"
+    if word[:1] in "+-.0123456789":
+        raise InitializerError(no_number(text), 0, len(text), _expected(), hint)
     raise InitializerError(f"unknown initial value {text!r}", 0, len(text), _expected(), hint)
 
 
@@ -94,7 +98,9 @@ def _filled(text: str, word: str) -> Initializer:
     for part in parts:
         number = parse_number(part)
         if number is None:
-            raise InitializerError(f"{part!r} is no number", offset, len(part), usage)
+            raise InitializerError(no_number(part), offset, len(part), usage)
+        if word == "randint":
+            number = whole(number)
         if word == "randint" and not isinstance(number, int):
             raise InitializerError(f"{part} is not a whole number", offset, len(part), usage)
         numbers.append(number)
@@ -131,7 +137,7 @@ def _list(text: str) -> Initializer:
     for part in text.split(","):
         number = parse_number(part, allow_complex=True)
         if number is None:
-            what = f"{part!r} is no number" if part else "a number is missing"
+            what = no_number(part) if part else "a number is missing"
             raise InitializerError(what, offset, max(1, len(part)), "NUMBER,NUMBER,…")
         numbers.append(number)
         offset += len(part) + 1

@@ -10,6 +10,7 @@ import numpy as np
 from teenycuda_cli.driver.arguments import Argument, Bytes, Scalar
 from teenycuda_cli.driver.dtypes import encode, greatest
 from teenycuda_cli.driver.element_types import ELEMENT_TYPES, ElementType
+from teenycuda_cli.driver.numbers import whole
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.files import read_input
 from teenycuda_cli.ptx.syntax import Parameter
@@ -63,9 +64,13 @@ def pack_scalar(argument: Argument, parameter: Parameter, value: Scalar) -> byte
     element = value.type or _type_of(argument, parameter, value)
     if element.kind != "float":
         return _pack_integer(argument, parameter, element, int(value.number))
-    if parameter.size != element.size or _is_other_float(parameter, element):
-        _refuse(argument, parameter, f"{element.name} is {element.size} bytes", _suggestion(parameter, value))
     number = value.number
+    if parameter.size != element.size or (_is_float(parameter) and _is_other_float(parameter, element)):
+        _refuse(argument, parameter, f"{element.name} is {element.size} bytes", _suggestion(parameter, value))
+    if _is_other_float(parameter, element):
+        fits = isinstance(whole(number), int)
+        _refuse(argument, parameter, f"{element.name} is a float, the parameter holds an integer",
+                _suggestion(parameter, value) if fits else None)  # fmt: skip
     if (isinstance(number, int) or isfinite(number)) and abs(number) > greatest(element):
         _refuse(argument, parameter, f"{value.text} is beyond {element.name}'s {greatest(element):g}",
                 f"write {element.name}:inf for infinity")  # fmt: skip
@@ -89,7 +94,7 @@ def _type_of(argument: Argument, parameter: Parameter, value: Scalar) -> Element
             "the signature does not tell the type of a bare number",
             _suggestion(parameter, value),
         )
-    if element.kind != "float" and isinstance(value.number, float):
+    if element.kind != "float" and isinstance(whole(value.number), float):
         _refuse(argument, parameter, f"{value.text} is not a whole number", None)
     return element
 

@@ -162,6 +162,15 @@ def test_an_alias_names_an_earlier_buffer() -> None:
         ("u32:-1", 5, "does not fit", None),
         ("bool:2", 6, "does not fit", None),
         ("f32:abc", 5, "'abc' is no number", None),
+        ("f64:1e309", 5, "'1e309' is beyond the range of every type", None),
+        ("1e309", 1, "'1e309' is beyond the range of every type", None),
+        ("9" * 5000, 1, "9…' is beyond the range of every type", None),
+        ("ptr:4xf64=1e309", 11, "'1e309' is beyond the range of every type", None),
+        ("ptr:4xf64=0,-1e309", 13, "'-1e309' is beyond the range of every type", None),
+        ("ptr:4xbool=true", 12, "unknown initial value 'true'", "write 1"),
+        ("a.b=ptr:4xf32", 1, "'a.b' is no name", "letter"),
+        ("a b=5", 1, "'a b' is no name", "letter"),
+        ("=5", 1, "the name before the = is missing", "letter"),
         ("e4m3:1", 1, "type of buffers", None),
         ("4096xf32", 1, "is no value", "ptr:4096xf32"),
         ("@x.npy", 1, "is no value", "ptr:@x.npy"),
@@ -219,3 +228,8 @@ def test_arguments_that_do_not_go_together(texts: list[str], says: str) -> None:
 def test_what_is_no_number(text: str) -> None:
     """Python's own liberties with numbers are not the language's."""
     assert parse_number(text) is None
+
+
+def test_whole_numbers_may_have_an_exponent() -> None:
+    """i32:1e3 is i32:1000."""
+    assert parse_argument("i32:1e3", 0).value == Scalar(ELEMENT_TYPES["i32"], 1000, "1e3")

@@ -88,11 +88,15 @@ def test_no_contents_means_poison(kind: str) -> None:
         ("i32", (4,), "1.5", "not a whole number"),
         ("i32", (4,), "nan", "has no NaN|not a whole number"),
         ("i32", (4,), "rand", "fractions"),
-        ("u8", (300,), "arange", "element 299 299 does not fit"),
+        ("u8", (300,), "arange", "element 299: 299 does not fit"),
         ("u32", (4,), "randint:-1:5", "does not fit"),
         ("f32", (4,), "1,2,3", "3 values for 4 elements"),
         ("f32", (4,), "eye", "two dimensions"),
         ("f32", (4,), "1e39", "does not fit"),
+        ("c64", (4,), "1e39", "does not fit"),
+        ("c64", (4,), "1+1e39j", "does not fit"),
+        ("e4m3", (4,), "inf", "e4m3 has no infinity"),
+        ("u8", (4,), "1e3", "does not fit"),
         ("f16", (4,), "65536", "does not fit"),
         ("e4m3", (4,), "449", "does not fit"),
         ("f32", (4,), "1j", "complex"),
@@ -120,3 +124,11 @@ def test_float_fills_are_rounded_once() -> None:
     number = 1 + 2.0**-8 + 2.0**-40
     stored = fill(element, (1,), parse_initializer(repr(number)), seed=0, index=0, name="x")
     assert stored.tolist() == encode(element, np.array([number])).tolist() == [0x3F81]
+
+
+def test_whole_numbers_may_have_an_exponent() -> None:
+    """1e3 is a whole number, and fits an integer as 1000 does."""
+    assert filled("i32", (2,), "1e3").tolist() == [1000, 1000]
+    assert filled("u8", (3,), "1.0,2.,3e0").tolist() == [1, 2, 3]
+    assert filled("i64", (3,), "arange:1e3:2e0").tolist() == [1000, 1002, 1004]
+    assert filled("i32", (9,), "randint:0:1e1").max() < 10
