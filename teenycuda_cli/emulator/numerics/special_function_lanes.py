@@ -29,7 +29,7 @@ def _rows(name: str) -> tuple[list[tuple[int, int, int]], memoryview]:
     """(base, slope, curve) of each row, and the squares."""
     table = quadratics(name)
     columns = [[int(number) for number in column] for column in (table.base, table.slope, table.curve)]
-    return list(zip(*columns, strict=True)), memoryview(squares())
+    return list(zip(*columns, strict=True)), memoryview(squares().data)
 
 
 def _at(name: str, row: int, x: int) -> int:
