@@ -9,6 +9,7 @@ import numpy as np
 
 from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator.compaction import joined
+from teenycuda_cli.emulator.compute import duplicate
 from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import Lanes, Mask
 from teenycuda_cli.emulator.machine import Batch
@@ -48,7 +49,9 @@ class Barriers:
     ) -> Any:
         """Lanes are at a barrier; those that do not wait go on."""
         here = np.ones(lanes.shape, bool) if mask is None else mask
-        self.waiting.append(Arrival(site, barrier, count, contribution, following, here))
+        # other lanes run on while these wait, and use the same buffers
+        operands = [duplicate(value) for value in (barrier, count, contribution)]
+        self.waiting.append(Arrival(site, *operands, following, here))
         return () if site.waits else ((following, mask),)
 
     def release(self, lanes: Lanes, pending: dict[int, Mask]) -> None:

@@ -102,7 +102,7 @@ class BlockEmitter(Emitter):
         self.lines.append("else:")
         for register in written:
             dtype = self.bind(self.kept(register).dtype)
-            self.lines.append(f"  S.merge({register.home}, v{register.number}, w, {dtype})")
+            self.lines.append(f"  S.merge({register.home}, {self._owned(register)}, w, {dtype})")
 
     def _owned(self, register: Register) -> str:
         """The register's value; a copy where a predicate may have left an earlier one, of the pool."""

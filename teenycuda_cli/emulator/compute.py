@@ -242,7 +242,10 @@ def negate(predicate: Any) -> Any:
 
 
 def both(predicate: Any, mask: Any, lanes: Any) -> Any:
-    """The lanes of a mask for which a predicate holds: a mask, or False for none."""
+    """The lanes of a mask for which a predicate holds: a mask of its own, or False for none.
+
+    Lanes may wait under it long after the predicate's array has gone back to the pool.
+    """
     if type(predicate) is not np.ndarray:
         return mask if predicate else False
     if predicate.shape != lanes.shape:
@@ -252,7 +255,9 @@ def both(predicate: Any, mask: Any, lanes: Any) -> Any:
     count = int(np.count_nonzero(predicate))
     if not count:
         return False
-    return mask if mask is None and count == lanes.count else predicate
+    if mask is not None:
+        return predicate
+    return None if count == lanes.count else predicate.copy()
 
 
 def pick(lanes: Any, predicate: Any, new: Any, old: Any, dtype: Any) -> Any:

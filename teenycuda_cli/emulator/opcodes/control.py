@@ -27,8 +27,7 @@ def branch(lanes: Any, predicate: Any, mask: Any, taken: int, other: int) -> Any
     if rest is False:
         return ((taken, mask),)
     lanes.split()
-    # the predicate's array goes back to the pool
-    return ((taken, holds.copy() if mask is None else holds), (other, rest))
+    return ((taken, holds), (other, rest))
 
 
 def remaining(lanes: Any, predicate: Any, mask: Any, block: int) -> Any:

@@ -1,0 +1,89 @@
+# ruff: noqa: E501  (PTX text is easier to read in whole lines)
+"""Values that share an array or memory with something that changes before they are used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.emulator.harness import INDEX, Session, entry, run, store
+
+THREAD = np.arange(64, dtype=np.uint32)
+SQUARE = INDEX + "mul.lo.u32 %r5, %r76, %r76;\n"
+
+
+def one_block(body: str, before: str = "") -> np.ndarray:
+    """What 64 threads of one block leave in `out`; one block, so that arrays have the lanes' full shape."""
+    return run(entry(SQUARE + body, before=before), 64, block=(64,))
+
+
+def test_lanes_in_a_guarded_call_stay_the_same_lanes() -> None:
+    """The callee computes other predicates while the caller's guard is used no more."""
+    callee = """
+    .func (.param .b32 r) f(.param .b32 a) {
+      .reg .b32 %q<4>; .reg .pred %z;
+      ld.param.u32 %q1, [a]; and.b32 %q2, %q1, 2; setp.eq.u32 %z, %q2, 0;
+      @%z bra X; add.u32 %q1, %q1, 1000; X: st.param.b32 [r], %q1; ret;
+    }"""
+    result = one_block(
+        """and.b32 %r5, %r5, 5; setp.eq.u32 %p1, %r5, 1;
+        { .param .b32 rr; .param .b32 aa; st.param.b32 [rr], 5; st.param.b32 [aa], %r76;
+        @%p1 call (rr), f, (aa); ld.param.b32 %r2, [rr]; }"""
+        + store("%r2"),
+        callee,
+    )
+    called = THREAD * THREAD & 5 == 1
+    np.testing.assert_array_equal(
+        result, np.where(called, np.where(THREAD & 2, THREAD + 1000, THREAD), np.uint32(5))
+    )
+
+
+def test_lanes_at_a_guarded_barrier_stay_the_same_lanes() -> None:
+    """Those that do not wait compute other predicates meanwhile."""
+    result = one_block(
+        """and.b32 %r6, %r5, 1; setp.ne.u32 %p1, %r6, 0; @%p1 bar.sync 1, 32;
+        mul.lo.u32 %r5, %r76, %r76; setp.gt.u32 %p2, %r5, 100; mov.u32 %r10, 1;
+        @%p2 bra X; mov.u32 %r10, 2; X: add.u32 %r10, %r10, %r76;"""
+        + store("%r10")
+    )
+    np.testing.assert_array_equal(result, np.where(THREAD * THREAD > 100, 1, 2) + THREAD)
+
+
+def test_what_a_waiting_lane_brings_to_a_reduction_stays() -> None:
+    """Lanes at two `bar.red` of one barrier each count by their own predicate."""
+    result = one_block(
+        """and.b32 %r7, %r5, 1; setp.eq.u32 %p3, %r7, 1; @%p3 bra ODD;
+        and.b32 %r6, %r5, 8; setp.eq.u32 %p1, %r6, 0; bar.red.popc.u32 %r10, 1, 64, %p1; bra JOIN;
+        ODD: and.b32 %r8, %r5, 16; setp.ne.u32 %p5, %r8, 0; bar.red.popc.u32 %r10, 1, 64, %p5;
+        JOIN:"""
+        + store("%r10")
+    )
+    square = THREAD * THREAD
+    assert set(result) == {np.count_nonzero(np.where(THREAD & 1, square & 16 != 0, square & 8 == 0))}
+
+
+FLOATS = """ld.param.u64 %d60, [x]; mul.wide.u32 %d0, %r79, 4; add.u64 %d1, %out, %d0; add.u64 %d2, %d60, %d0;
+ld.global.f32 %f0, [%d1]; ld.global.f32 %f1, [%d2];
+"""
+
+
+def two_buffers(body: str, out: np.ndarray, x: np.ndarray, grid: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Threads with an element of `out` in %f0 (at %d1) and of `x` in %f1 (at %d2); what is left in both."""
+    session = Session(entry(SQUARE + FLOATS + body, ".param .u64 out, .param .u64 x"))
+    buffers = session.buffer("out", out), session.buffer("x", x)
+    session.launch(*buffers, grid=(grid,), block=(64,))
+    return session.values("out", out.dtype), session.values("x", x.dtype)
+
+
+def test_a_register_written_on_two_paths_keeps_the_first() -> None:
+    """A guarded write that no lane does leaves the value before it, while the other path computes."""
+    x = np.arange(64, dtype=np.float32) % 16
+    result, _ = two_buffers(
+        """and.b32 %r5, %r5, 1; setp.eq.u32 %p1, %r5, 1; setp.gt.u32 %p2, %r78, 1000; bar.sync 0; @%p1 bra B;
+        add.f32 %f9, %f0, %f1; @%p2 mul.f32 %f9, %f0, %f1; bra J;
+        B: mul.f32 %f20, %f0, %f1; mul.f32 %f21, %f20, %f0; add.f32 %f22, %f21, %f20; add.f32 %f9, %f22, %f1;
+        J: st.global.f32 [%d1], %f9;""",
+        x,
+        x,
+    )
+    np.testing.assert_array_equal(result, np.where(THREAD & 1, x * x * x + x * x + x, x + x))
