@@ -14,12 +14,15 @@ TILE = 32768
 Views = tuple[Any, ...]
 
 
-def packed(lanes: Any, chains: Sequence[Views], stores: int, shared: Views) -> list[Views] | None:
+def packed(
+    lanes: Any, chains: Sequence[Views], stores: int, late: Sequence[tuple[int, int]], shared: Views
+) -> list[Views] | None:
     """The views of each chain, cut into tiles along a new first axis; chains beside one another as one.
 
     None where a view is missing, where a value that all tiles share is an
     array, or where the order of chains would make a difference. `stores` is
-    the bit set of the views that are stored to.
+    the bit set of the views that are stored to; `late` has a store and a load
+    each whose elements are read again behind that store, and so must not change.
     """
     for chain in chains:
         for view in chain:
@@ -32,6 +35,10 @@ def packed(lanes: Any, chains: Sequence[Views], stores: int, shared: Views) -> l
         chains = _merged(chains, stores)
         if len(chains) > 1 and _conflict(chains, stores):
             return None
+    for chain in chains:
+        for stored, loaded in late:
+            if np.may_share_memory(chain[stored], chain[loaded]):
+                return None
     found: list[Views] = []
     for chain in chains:
         rows = len(chain[0])
@@ -52,18 +59,40 @@ def _merged(chains: Sequence[Views], stores: int) -> list[Views]:
     start = 0
     while start < len(chains):
         count = 1
-        while start + count < len(chains) and all(
-            after - before == count * size
-            for after, before, size in zip(places[start + count], places[start], sizes, strict=True)
+        steps = [view.strides for view in chains[start]]
+        while (
+            start + count < len(chains)
+            and [view.strides for view in chains[start + count]] == steps
+            and all(
+                after - before == count * size
+                for after, before, size in zip(places[start + count], places[start], sizes, strict=True)
+            )
         ):
             count += 1
         wide = tuple([as_strided(v, (*v.shape, count), (*v.strides, v.itemsize)) for v in chains[start]])
-        if count > 1 and all(distinct(v.strides, v.shape, v.itemsize) for v in _stored(wide, stores)):
+        if count > 1 and _may_join(wide, stores):
             found.append(wide)
         else:
             found += chains[start : start + count]
         start += count
     return found
+
+
+def _may_join(wide: Views, stores: int) -> bool:
+    """Whether chains put together do the same: what one stores, the others neither store nor load.
+
+    Views of the very same elements are fine: each chain has its own of them.
+    """
+    for number, stored in enumerate(wide):
+        if not stores >> number & 1:
+            continue
+        if not distinct(stored.strides, stored.shape, stored.itemsize):
+            return False
+        for other in wide:
+            place = other.__array_interface__["data"] == stored.__array_interface__["data"]
+            if not (place and other.strides == stored.strides) and np.may_share_memory(stored, other):
+                return False
+    return True
 
 
 def _stored(chain: Views, stores: int) -> list[Any]:

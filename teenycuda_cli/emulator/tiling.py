@@ -139,7 +139,8 @@ def write(emit: Emitter, tiling: Tiling, accesses: dict[Op, tuple[str, str]], us
             views.append(f"{name}.tiled(S, {address}, {kind}){guard}")
         rows.append(f"({', '.join(views)},)")
     shared = "".join([f"{name}, " for name in body.shared])
-    lines.append(f"  g = {emit.bind(packed)}(S, ({', '.join(rows)},), {body.stores}, ({shared}))")
+    late = tuple(sorted(body.late))
+    lines.append(f"  g = {emit.bind(packed)}(S, ({', '.join(rows)},), {body.stores}, {late}, ({shared}))")
     lines.append("if g is None: S.split()")
     lines.append("S.batch.splits = False")
     lines.append("if g is not None:")
@@ -174,7 +175,21 @@ def _chains(ops: tuple[Op, ...]) -> list[list[Op]]:
             owner[register] = number
     position = {op: index for index, op in enumerate(ops)}
     alike = [sorted(chain, key=position.__getitem__) for chain in chains if chain]
-    return alike if len({_signature(chain) for chain in alike}) == 1 else [list(ops)]
+    if len({_signature(chain) for chain in alike}) == 1 and _in_order(alike, position):
+        return alike
+    return [list(ops)]
+
+
+def _in_order(chains: list[list[Op]], position: dict[Op, int]) -> bool:
+    """Whether no chain stores before an earlier one has done with memory: one may run after the other."""
+    done = -1
+    for chain in chains:
+        places = [position[op] for op in chain if op.instruction.opcode in {"ld", "st"}]
+        stores = [position[op] for op in chain if op.instruction.opcode == "st"]
+        if stores and min(stores) < done:
+            return False
+        done = max(done, *places)
+    return True
 
 
 def _signature(chain: list[Op]) -> tuple[Any, ...]:
@@ -203,7 +218,9 @@ class _Body:
         self.counts: dict[str, int] = {}
         self.shared: dict[str, None] = {}  # values that are the same for all tiles
         self._types: dict[Register, str] = {}  # the PTX type in which a tile of a register lies
+        self.late: set[tuple[int, int]] = set()  # a store, and a load whose tile is read again behind it
         self._loads: dict[Register, int] = {}
+        self._views: dict[Register, int] = {}  # of registers whose tile is memory itself
         self._texts: dict[Register, str] = {}
         self._raw: set[Register] = set()
         for op in chain:
@@ -222,12 +239,13 @@ class _Body:
     def _load(self, op: Op) -> None:
         register = op.writes[0]
         self._types[register] = name = op.operation.modifiers["type"]
-        self._loads[register] = len(self.names)
+        self._loads[register] = self._views[register] = len(self.names)
         self._raw.discard(register)
         self._texts[register] = self._view(name)
 
     def _seen(self, register: Register, wanted: str) -> str:
         """A tile of a register as a PTX type of its size; a load takes the type of its first use."""
+        self._read(register)
         text, kind = self._texts[register], self._types[register]
         load = self._loads.pop(register, None)
         if dtype_of(kind) == dtype_of(wanted):
@@ -238,9 +256,17 @@ class _Body:
             return text
         return f"{text}.view({self.emit.bind(dtype_of(wanted))})"
 
+    def _read(self, register: Register) -> None:
+        """Note the stores so far that may have changed what the register was loaded from."""
+        load = self._views.get(register)
+        if load is not None:
+            behind = range(load + 1, len(self.names))
+            self.late.update((place, load) for place in behind if self.stores >> place & 1)
+
     def _store(self, op: Op) -> None:
         register = op.operands[1]
         assert isinstance(register, Register)
+        self._read(register)
         kind = self._types[register]
         self._loads.pop(register, None)
         self.stores |= 1 << len(self.names)
@@ -268,5 +294,6 @@ class _Body:
         text = f"w{register.number}"
         self.lines.append(f"{text} = {run}({', '.join(texts)}, out=Q{dtype}[{number}, :n])")
         self._types[register], self._texts[register] = name, text
+        self._views.pop(register, None)
         if operation.raw_nan:
             self._raw.add(register)

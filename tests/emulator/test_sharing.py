@@ -1,10 +1,8 @@
-# ruff: noqa: E501  (PTX text is easier to read in whole lines)
 """Values that share an array or memory with something that changes before they are used."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tests.emulator.harness import INDEX, Session, entry, run, store
 
@@ -87,3 +85,39 @@ def test_a_register_written_on_two_paths_keeps_the_first() -> None:
         x,
     )
     np.testing.assert_array_equal(result, np.where(THREAD & 1, x * x * x + x * x + x, x + x))
+
+
+def test_a_loaded_value_outlives_what_is_stored_over_it() -> None:
+    """In place, a difference is made of what was there before the sum was stored."""
+    out, x = np.arange(256, dtype=np.float32), np.arange(256, dtype=np.float32) * 2 + 1000
+    body = """add.f32 %f2, %f0, %f1; st.global.f32 [%d1], %f2;
+    sub.f32 %f3, %f0, %f1; st.global.f32 [%d2], %f3;"""
+    sums, differences = two_buffers(body, out, x, grid=4)
+    np.testing.assert_array_equal(sums, out + x)
+    np.testing.assert_array_equal(differences, out - x)
+
+
+def test_neighbours_are_put_together_only_where_their_steps_agree() -> None:
+    """Two elements that lie side by side for the first thread, and not for the others."""
+    x = np.arange(512, dtype=np.float32)
+    body = """add.u64 %d4, %d60, 4; mul.wide.u32 %d5, %r79, 8; add.u64 %d3, %d60, %d5; add.u64 %d4, %d4, %d0;
+    add.u64 %d6, %out, %d5;
+    ld.global.f32 %f4, [%d3]; ld.global.f32 %f5, [%d4]; add.f32 %f6, %f4, %f4; add.f32 %f7, %f5, %f5;
+    st.global.f32 [%d6], %f6; st.global.f32 [%d6+4], %f7;"""
+    result, _ = two_buffers(body, np.zeros(512, np.float32), x, grid=4)
+    np.testing.assert_array_equal(result[::2], 2 * x[::2])
+    np.testing.assert_array_equal(result[1::2], 2 * x[1:257])
+
+
+def test_a_thread_stores_what_it_loads_next() -> None:
+    """Each of four steps doubles the element that the step before has just stored."""
+    steps = "".join(
+        f"ld.global.f32 %f{k}, [%d1+{4 * k}]; add.f32 %f1{k}, %f{k}, %f{k}; st.global.f32 [%d1+{4 * k + 4}], %f1{k};"
+        for k in range(4)
+    )
+    address = "mul.wide.u32 %d0, %r79, 32; add.u64 %d1, %out, %d0;"
+    session = Session(entry(INDEX + address + steps))
+    buffer = session.buffer("out", np.ones(8 * 256, np.float32))
+    session.launch(buffer, grid=(4,), block=(64,))
+    left = session.values("out", np.float32).reshape(256, 8)
+    np.testing.assert_array_equal(left, np.tile([1, 2, 4, 8, 16, 1, 1, 1], (256, 1)))
