@@ -7,7 +7,9 @@ import sys
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     from teenycuda_cli.cli import run  # noqa: PLC0415  (kept light: --version needs no more)
+    from teenycuda_cli.streams import prepare_streams  # noqa: PLC0415
 
+    prepare_streams()
     code = run(sys.argv[1:])
     if sys.stderr is not None:
         sys.stderr.flush()

@@ -136,6 +136,7 @@ def _report(command: str, error: TeenycudaError, as_json: bool) -> int:
             line=error.line,
             column=error.column,
             hint=error.hint,
+            context=list(error.context),
         )
         return error.exit_code
     lines = [f"{error.place}: error: {error.message}" if error.place else f"error: {error.message}"]
@@ -157,7 +158,9 @@ def _report_click(command: str, error: click.ClickException, as_json: bool) -> i
 def _print_error_document(command: str, exit_code: int, **error: Any) -> None:
     document = {
         "schema": f"teenycuda.{command}/1",
-        "error": dict.fromkeys(("kind", "message", "file", "line", "column", "hint")) | error,
+        "error": dict.fromkeys(("kind", "message", "file", "line", "column", "hint"))
+        | {"context": []}
+        | error,
         "exit_code": exit_code,
     }
     try:

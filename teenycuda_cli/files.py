@@ -11,6 +11,7 @@ from contextlib import suppress
 from teenycuda_cli.errors import FileError
 
 STDIN_NAME = "<stdin>"
+_STDOUT_PATHS = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # where a shell's >> must not be undone
 
 
 def display_name(path: str) -> str:
@@ -31,6 +32,8 @@ def read_input(path: str) -> bytes:
             return sys.stdin.buffer.read()
         except OSError as error:
             raise FileError(f"cannot read: {_reason(error)}", file=STDIN_NAME) from error
+    if not path:
+        raise FileError("the name of the file to read is empty", hint="- is standard input")
     try:
         with open(path, "rb") as stream:
             mode = os.fstat(stream.fileno()).st_mode
@@ -52,17 +55,20 @@ def write_whole(path: str, data: bytes) -> None:
     or device is written directly. Raises FileError; the old file is then as it
     was.
     """
-    if path == "-":
+    if path in _STDOUT_PATHS:
+        sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
+    if not path:
+        raise FileError("the name of the file to write is empty")
     try:
         target = os.path.realpath(path)
-        mode = _mode_of(target)
+        mode = _mode_of(path)  # not of `target`: what a link in /dev/fd says need not be a path
         if mode is not None and stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if mode is not None and not stat.S_ISREG(mode):
-            with open(target, "wb") as stream:
+            with open(path, "wb") as stream:
                 stream.write(data)
             return
         if mode is not None and not os.access(target, os.W_OK):

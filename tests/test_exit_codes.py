@@ -110,7 +110,7 @@ def test_exit_code_in_json(case: Case, capsys: pytest.CaptureFixture[str]) -> No
     assert document["schema"] == f"teenycuda.{case.command.split()[0]}/1"
     if case.kind:
         assert document["error"]["kind"] == case.kind
-        assert set(document["error"]) == {"kind", "message", "file", "line", "column", "hint"}
+        assert set(document["error"]) == {"kind", "message", "file", "line", "column", "hint", "context"}
 
 
 @pytest.mark.skipif(gpu_count() > 0, reason="there is a GPU")

@@ -50,11 +50,13 @@ def command(file: str, out: str | None, keep_lineinfo: bool, wanted: bool, as_js
     if data.startswith(BINARY_MAGIC):
         hint = "machine code is loaded as it is"
         raise FileError("holds machine code; strip takes PTX text", file=display_name(file), hint=hint)
+    if not data:
+        raise FileError("is empty", file=display_name(file), hint="expected PTX text")
     source = Source(data, display_name(file))
     stripped = strip(source, keep_lineinfo=keep_lineinfo)
     verification = _verified(source, stripped) if wanted else None
     if out is not None or not as_json:
-        write_whole(out or "-", stripped.data)
+        write_whole("-" if out is None else out, stripped.data)
     if as_json:
         from teenycuda_cli.report.strip import document  # noqa: PLC0415  (json takes its time)
 

@@ -14,6 +14,7 @@ from teenycuda_cli.errors import FileError, UsageError
 from teenycuda_cli.files import read_input
 
 MAGIC = b"\x93NUMPY"
+ZIP_MAGIC = b"PK\x03\x04"
 
 
 def load_array(
@@ -30,6 +31,13 @@ def load_array(
     data = read_input(path)
     if data.startswith(MAGIC):
         return _from_npy(parse_npy(data, path), path, element, shape)
+    if path.lower().endswith(".npy"):
+        raise FileError(
+            "is called .npy, and is none", file=path, hint="raw bytes are read under any other name"
+        )
+    if data.startswith(ZIP_MAGIC) and element is None:
+        hint = "save the array that is meant as .npy; SHAPExu8@FILE reads the archive's own bytes"
+        raise FileError("an archive, such as .npz, not one array", file=path, hint=hint)
     if element is None or shape is None:
         return ELEMENT_TYPES["u8"], np.frombuffer(data, np.uint8).copy()
     expected = prod(shape) * element.size
@@ -56,13 +64,15 @@ def parse_npy(data: bytes, path: str) -> Array:
         )
         shape, fortran, dtype = read(stream, max_header_size=10000)
     except Exception as error:  # numpy's parser of foreign headers lets out whatever its parts raise
-        reason = str(error).split("\n", maxsplit=1)[0]
+        reason = str(error).split("\n", maxsplit=1)[0].partition(": <ast.")[0]  # and no object's address
         raise FileError(f"a broken .npy header: {reason}", file=path) from error
     if dtype.hasobject or dtype.names or dtype.subdtype:
         raise FileError(f"an .npy file of {dtype}, which is no plain number type", file=path)
     body = memoryview(data)[stream.tell() :]
     expected = prod(shape) * dtype.itemsize
-    if any(extent < 0 for extent in shape) or len(shape) > 32 or len(body) != expected:
+    if any(extent < 0 for extent in shape) or len(shape) > 32:
+        raise FileError(f"a broken .npy header: no array has the shape {shape}", file=path)
+    if len(body) != expected:
         raise FileError(f"the .npy header tells {expected} bytes of data, {len(body)} are here", file=path)
     if not expected:
         raise FileError("an .npy file of no elements", file=path)

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -191,7 +192,8 @@ def _collect(process: subprocess.Popen[bytes], deadline: float | None) -> bytes 
 
 
 def _remaining(deadline: float | None) -> float | None:
-    return None if deadline is None else max(deadline - time.monotonic(), 0)
+    """Seconds until the deadline, as many as the system can wait for."""
+    return None if deadline is None else min(max(deadline - time.monotonic(), 0), threading.TIMEOUT_MAX)
 
 
 def _parse_answer(data: bytes) -> _Answer | None:

@@ -92,7 +92,7 @@ class Operand:
     values: Array
 
     def __call__(self) -> Array:
-        """The values in float64 or complex128; ValueError where float64 cannot hold its integers."""
+        """The values in float64, complex128 or bool; ValueError where float64 cannot hold its integers."""
         if self.values.dtype.kind == "c":
             return self.values.astype(np.complex128)
         if self.values.dtype.kind in "iu" and self.values.dtype.itemsize == 8:
@@ -102,6 +102,8 @@ class Operand:
                     f"{self.name} holds integers beyond 2^53, which float64 cannot hold; "
                     "compute the expected array with numpy and give it as @FILE.npy"
                 )
+        if self.values.dtype.kind == "b":
+            return self.values
         return self.values.astype(np.float64)
 
 

@@ -192,7 +192,8 @@ class _Interpreter:
             return value
         if isinstance(value, int):
             return settle(value)
-        return self.fail(node, "text is not part of expressions")
+        hint = f"write {value}, without quotes" if isinstance(value, str) and element_type(value) else None
+        return self.fail(node, "text is not part of expressions", hint=hint)
 
     def _visit_Name(self, node: ast.Name) -> Any:
         name = node.id

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from teenycuda_cli.driver.benching import BenchSummary, summarise
 from teenycuda_cli.driver.buffers import DeviceBuffer, HostBuffer
 from teenycuda_cli.driver.device import BenchOptions, Device, LaunchConfig, LoadedFunction
 from teenycuda_cli.driver.dtypes import Array, bits_differ
+from teenycuda_cli.errors import TimeoutExpired
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,19 @@ def measure(
                 device.fill(address, 0, size)
 
         needed: Callable[[], None] | None = restore if kept or zeroed else None
-        run = function.bench(config, options, restore=needed, timeout=timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        run = function.bench(config, _bounded(options, timeout), restore=needed, timeout=timeout)
+        if deadline is not None and time.monotonic() > deadline:
+            raise TimeoutExpired(
+                f"--timeout passed after {len(run.samples_us)} timed launches",
+                hint="--timeout allows longer, --bench-seconds measures shorter",
+            )
         return Measurement(summarise(run, moved_bytes(used)), run.samples_us, config.graph)
+
+
+def _bounded(options: BenchOptions, timeout: float | None) -> BenchOptions:
+    """The options, with no more seconds than are left: no single launch of a short kernel runs into them."""
+    return options if timeout is None else replace(options, seconds=min(options.seconds, timeout))
 
 
 def moved_bytes(used: Sequence[Used]) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from math import isfinite
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 Number: TypeAlias = int | float | complex
+AnyNumber = TypeVar("AnyNumber", bound=Number)
 
 LONGEST = 400  # characters; Python refuses integers of more than 4300 digits, and 1e400 is beyond every type
 _SHOWN = 40  # characters of a text in a message
@@ -33,7 +34,7 @@ def parse_number(text: str, *, allow_complex: bool = False) -> Number | None:
     return None if abs(number) == float("inf") else number
 
 
-def whole(number: Number) -> Number:
+def whole(number: AnyNumber) -> AnyNumber | int:
     """The int that a float such as 1e3 is exactly; any other number as it is."""
     if isinstance(number, float) and isfinite(number) and number.is_integer() and abs(number) <= _EXACT:
         return int(number)

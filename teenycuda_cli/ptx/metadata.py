@@ -28,7 +28,9 @@ DEFAULTS: dict[str, int] = {
 }
 KEYS = ("name", *DEFAULTS)
 _AT_LEAST_ONE = ("num_warps", "num_ctas", "global_scratch_align", "profile_scratch_align")
+_ALIGNMENTS = ("global_scratch_align", "profile_scratch_align")
 _LARGEST = (1 << 63) - 1
+_SHOWN = 60  # characters of a value in a warning
 _LEGACY = {
     "TRITON_SHARED_MEM_BYTES": "shared",
     "TRITON_GLOBAL_SCRATCH_BYTES_PER_CTA": "global_scratch_size",
@@ -236,10 +238,10 @@ class _Reading:
             self.settings[key] = Setting(str(value), source)
             return
         number = _number(value, 1 if key in _AT_LEAST_ONE else 0)
-        if number is None:
+        if number is None or (key in _ALIGNMENTS and number & (number - 1)):
             default = DEFAULTS[key]
             self.warnings.append(
-                f"{where}: {key} is `{value}`, no number it can have; taking the default {default}"
+                f"{where}: {key} is `{_written(value)}`, no number it can have; taking the default {default}"
             )
             return
         self.settings[key] = Setting(number, source)
@@ -295,6 +297,13 @@ def exact_threads(entry: Function) -> int | None:
     for number in entry.directives.reqntid:
         threads *= number
     return threads
+
+
+def _written(value: object) -> str:
+    """A value as JSON writes it, cut to a line's length."""
+    words = {"True": "true", "False": "false", "nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+    text = str(value)
+    return words.get(text, text) if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _number(value: object, least: int) -> int | None:

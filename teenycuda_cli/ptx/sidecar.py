@@ -51,8 +51,12 @@ def _read_object(path: str) -> dict[str, object]:
         raise FileError(
             f"is no JSON: {error.msg}", file=path, line=error.lineno, column=error.colno
         ) from error
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise FileError("is no JSON", file=path) from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"is no JSON: byte {error.start} is no UTF-8", file=path) from error
+    except RecursionError as error:
+        raise FileError("is JSON nested too deeply for metadata", file=path) from error
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise FileError("is JSON with a number too long for metadata", file=path) from error
     if not isinstance(values, dict):
         raise FileError("expected a JSON object with metadata", file=path, hint='such as {"num_warps": 4}')
     return values

@@ -76,3 +76,11 @@ def test_bench_holds_expectations_to_every_launch(
     """An expectation that does not hold fails a benched launch like any other."""
     assert run([*command, "--bench-seconds", "0.02", "--expect", "p=7"]) == 1
     assert "32 of 32 elements differ" in capsys.readouterr().out
+
+
+def test_the_timeout_ends_a_measurement_of_short_launches(
+    command: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`--timeout` counts for the measurement as a whole, however short each launch is."""
+    assert run([*command, "--bench-seconds", "1e300", "--timeout", "2"]) == 6
+    assert "timed launches" in capfd.readouterr().err

@@ -225,3 +225,8 @@ def test_the_working_directory_does_not_matter(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "struct.py").write_text("raise SystemExit(9)")
     monkeypatch.chdir(tmp_path)
     assert _assemble(".visible .entry k(){ ret; }").ok
+
+
+def test_a_timeout_beyond_all_time() -> None:
+    """A timeout longer than the system can wait for is as good as none."""
+    assert assemble(_ptx(".visible .entry k(){ ret; }"), arch="sm_90", timeout=1e300).cubin

@@ -146,3 +146,30 @@ def test_more_than_the_memory_is_refused_at_once(extents: str) -> None:
     """No product of extents wraps, and nothing is allocated first."""
     with pytest.raises(UsageError, match="do not fit this machine's memory"):
         make_buffers(parse_arguments([f"x=ptr:{extents}xu8"]), 0)
+
+
+def test_files_that_are_no_array_are_not_taken_for_bytes(tmp_path: Path) -> None:
+    """A `.npy` without the magic and an archive are refused; an archive's bytes can still be asked for."""
+    (tmp_path / "x.npy").write_bytes(bytes(16))
+    with pytest.raises(FileError, match=r"is called \.npy, and is none"):
+        load_array(str(tmp_path / "x.npy"), None, None)
+    np.savez(tmp_path / "x.npz", a=np.zeros(3))
+    path = str(tmp_path / "x.npz")
+    with pytest.raises(FileError, match="archive"):
+        load_array(path, None, None)
+    size = (tmp_path / "x.npz").stat().st_size
+    assert load_array(path, ELEMENT_TYPES["u8"], (size,))[1].size == size
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ("__import__('os').getcwd()", r"malformed node or string[^<]*\Z"),
+        ("{'descr': '<i4', 'fortran_order': False, 'shape': (-4,)}", r"no array has the shape \(-4,\)"),
+    ],
+)
+def test_npy_headers_that_make_no_sense(header: str, says: str) -> None:
+    """A hostile header is refused by its fault, in words that are the same each time."""
+    text = header.ljust(117).encode() + b"\n"
+    with pytest.raises(FileError, match=says):
+        parse_npy(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text, "x.npy")

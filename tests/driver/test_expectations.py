@@ -107,3 +107,18 @@ def test_what_cannot_be_expected(what: str, says: str) -> None:
     """A shape or type that does not fit is refused."""
     with pytest.raises(UsageError, match=says):
         expected(what, x=X)
+
+
+def test_a_buffer_of_truth_values_is_a_mask() -> None:
+    """`~` is the logical not of a bool buffer, and the complement of an integer one."""
+    mask = np.array([True, False])
+    assert expected("~x", "bool", (2,), x=mask).tolist() == [0, 1]
+    assert expected("x*3", "i32", (2,), x=mask).tolist() == [3, 0]
+    assert expected("~x", "i32", (2,), x=np.array([1, 0], np.int32)).tolist() == [-2, -1]
+
+
+def test_a_type_in_quotes_is_explained() -> None:
+    """Types are written without quotes; the message says so."""
+    with pytest.raises(UsageError, match="text is not part") as caught:
+        expected("x.astype('float32')", x=X)
+    assert caught.value.hint == "write float32, without quotes"

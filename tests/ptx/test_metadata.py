@@ -225,3 +225,27 @@ def test_unread_pointers_of_python() -> None:
     entry = f".entry k({POINTERS}) .reqntid 128 {body}\n"
     assert roles(entry + '.file 1 "/src/k.py"\n') == "uugp"
     assert roles(entry + '.file 1 "/src/k.cu"\n') == "uuuu"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b'{"shared": ' + b"9" * 10000 + b"}", "number too long"),
+        (b"[" * 100000, "nested too deeply"),
+        (b'{"name": "\xff"}', "no UTF-8"),
+    ],
+)
+def test_a_hostile_sidecar_is_an_error_with_its_reason(tmp_path: Path, text: bytes, says: str) -> None:
+    """Whatever a JSON file holds, what is wrong with it is said."""
+    (tmp_path / "m.json").write_bytes(text)
+    with pytest.raises(FileError, match=says):
+        read_sidecar(str(tmp_path / "m.json"))
+
+
+def test_values_are_shown_as_the_file_writes_them() -> None:
+    """A warning shows JSON's spelling, and an alignment must be a power of two."""
+    source = Source(b".version 8.0\n.target sm_90\n.entry k() { ret; }\n", "k.ptx")
+    module = parse(source)
+    values = {"num_warps": True, "shared": float("inf"), "global_scratch_align": 3}
+    warnings = read_metadata(module, module.entries[0], [Sidecar("m.json", values, named=True)]).warnings
+    assert [warning.split("`")[1] for warning in warnings] == ["true", "Infinity", "3"]

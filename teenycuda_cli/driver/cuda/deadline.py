@@ -29,7 +29,7 @@ def within(timeout: float | None, what: str, work: Callable[[], Result]) -> Resu
 
     thread = threading.Thread(target=run, name="deadline", daemon=True)
     thread.start()
-    thread.join(timeout)
+    thread.join(min(timeout, threading.TIMEOUT_MAX))
     if failures:
         raise failures[0]
     if results:

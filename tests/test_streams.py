@@ -1,0 +1,93 @@
+"""Standard streams that are closed, and text that their encoding lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SAMPLE = Path(__file__).parent.parent / "samples" / "vector_add.ptx"
+COMMAND = [sys.executable, "-m", "teenycuda_cli"]
+
+
+def _in_shell(script: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {script}', "sh", *COMMAND, *words], capture_output=True, check=False
+    )
+
+
+@pytest.mark.parametrize("words", [["inspect"], ["inspect", "--json"], ["strip"]])
+def test_a_closed_output_is_told_as_a_full_disk_is(words: list[str]) -> None:
+    """With standard output closed, results are an error with a message, not a traceback."""
+    ended = _in_shell(">&-", *words, str(SAMPLE))
+    assert ended.returncode == 3
+    assert ended.stderr.startswith(b"error: cannot write the output")
+
+
+def test_a_file_is_written_with_every_stream_closed(tmp_path: Path) -> None:
+    """No stream's number is taken by the file, so that no message ends up in it."""
+    out = tmp_path / "out.ptx"
+    ended = _in_shell(">&- 2>&- <&-", "strip", str(SAMPLE), "-o", str(out))
+    assert ended.returncode == 0
+    assert out.read_bytes() == _in_shell("", "strip", str(SAMPLE)).stdout
+
+
+@pytest.mark.parametrize(
+    ("encoding", "word", "code"),
+    [
+        ("utf-8:strict", "inspect", 0),
+        ("utf-8:strict", "launch", 2),
+        ("ascii", "inspect", 0),
+        ("latin-1", "launch", 2),
+    ],
+)
+def test_a_file_name_that_is_no_text(tmp_path: Path, encoding: str, word: str, code: int) -> None:
+    """Its bytes are shown as they are, in results and in messages, whatever the encoding."""
+    name = os.fsencode(tmp_path) + b"/\xff\xfe.ptx"
+    shutil.copy(SAMPLE, name)
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    ended = subprocess.run([*COMMAND, word, name], capture_output=True, check=False, env=environment)
+    assert ended.returncode == code
+    assert b"/\xff\xfe.ptx" in ended.stdout + ended.stderr
+
+
+def test_metadata_with_half_a_character(tmp_path: Path) -> None:
+    """A lone surrogate out of a JSON file is shown as an escape."""
+    (tmp_path / "m.json").write_text('{"name": "\\ud800", "num_warps": 4}')
+    words = ["inspect", str(SAMPLE), "--meta", str(tmp_path / "m.json")]
+    ended = subprocess.run(
+        [*COMMAND, *words], capture_output=True, check=False, env=os.environ | {"PYTHONIOENCODING": "utf-8"}
+    )
+    assert ended.returncode == 0
+    assert b"\\ud800" in ended.stdout
+
+
+@pytest.mark.parametrize("path", ["/dev/stdout", "/dev/fd/1"])
+def test_standard_output_by_its_path(tmp_path: Path, path: str) -> None:
+    """It is written through a pipe, and behind what a file holds already where the shell appends."""
+    whole = _in_shell("", "strip", str(SAMPLE)).stdout
+    assert _in_shell("", "strip", str(SAMPLE), "-o", path).stdout == whole
+    log = tmp_path / "log"
+    log.write_bytes(b"before\n")
+    _in_shell(f">>'{log}'", "strip", str(SAMPLE), "-o", path)
+    assert log.read_bytes() == b"before\n" + whole
+
+
+@pytest.mark.parametrize("words", [["inspect", ""], ["strip", str(SAMPLE), "-o", ""]])
+def test_an_empty_name(words: list[str]) -> None:
+    """An empty name is said to be that."""
+    ended = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    assert ended.returncode == 3
+    assert b"is empty" in ended.stderr
+
+
+def test_json_has_the_lines_under_a_message() -> None:
+    """What a terminal shows under the message is in the document's `context`."""
+    words = ["inspect", str(SAMPLE), "--entry", "nope", "--json"]
+    ended = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
+    assert json.loads(ended.stdout)["error"]["context"] == ["  vector_add"]
