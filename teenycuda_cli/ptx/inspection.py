@@ -11,12 +11,20 @@ from teenycuda_cli.ptx.metadata import Metadata, MetadataReader, Sidecar
 from teenycuda_cli.ptx.parser import parse
 from teenycuda_cli.ptx.signatures import Function, Module, Variable
 from teenycuda_cli.ptx.source import Source
-from teenycuda_cli.ptx.tokens import BLANK, Cursor
+from teenycuda_cli.ptx.tokens import BLANK, WORD, Cursor
 from teenycuda_cli.ptx.triton import RoleFinder
 
+_NUMBERS = rf"(?:{BLANK}[0-9][0-9A-Za-z]*+){{3}}"
+_LOC = (
+    rf"\.loc{_NUMBERS}(?:{BLANK},{BLANK}function_name{BLANK}{WORD}(?:{BLANK}\+{BLANK}[0-9][0-9A-Za-z]*+)?+"
+    rf"{BLANK},{BLANK}inlined_at{_NUMBERS})?+"
+)
+# Where a statement begins: behind `;`, a brace, a label, and the `.loc`s there, which nothing ends.
+_BEGIN = rf"[;{{}}:]{BLANK}(?:{_LOC}{BLANK})*+"
+_SHARED = r"\.shared(?![A-Za-z0-9_$:])"
 _SHARED_APART = re.compile(r"\.shared(?<![A-Za-z0-9_$.]\.shared)(?![A-Za-z0-9_$:])")
-_SHARED_DECLARATION = re.compile(
-    r'//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+"|[;{}:]' + BLANK + r"(\.shared)(?![A-Za-z0-9_$:])"
+_TO_SHARED_DECLARATION = re.compile(
+    rf'(?:[^;{{}}:/"]++|{_BEGIN}(?!{_SHARED})|//[^\n]*+|/\*(?s:.*?)\*/|/|"[^"]*+")*+{_BEGIN}(?={_SHARED})'
 )
 
 
@@ -143,6 +151,7 @@ class SharedMemory:
         text = self.source.text
         if not _SHARED_APART.search(text, *span):
             return
-        for match in _SHARED_DECLARATION.finditer(text, *span):
-            if match[1]:
-                yield from parse_variables(Cursor(self.source, match.start(1)), "none")
+        at, end = span
+        while match := _TO_SHARED_DECLARATION.match(text, at, end):
+            at = match.end()
+            yield from parse_variables(Cursor(self.source, at), "none")

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,34 @@ def test_shared_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert [(f["name"], f["line"], f["defined"]) for f in file["functions"]] == [("helper", 7, True)]
 
 
+@pytest.mark.parametrize(
+    ("body", "size"),
+    [
+        (".loc 1 3 0\n.shared .b8 s[5];", 5),
+        (".loc 1 3 0 // a; b\n// {\n.loc 1 4 0\n\n.shared .b8 s[5];", 5),
+        (".loc 1 3 0, function_name L, inlined_at 1 9 5\n.shared .b8 s[5];", 5),
+        (".loc 1 3 0 , function_name L + 16 ,\ninlined_at 1 9 5 .shared .b8 s[5];", 5),
+        (".reg .b32 r; .shared .b8 s[5]; .shared .b8 t[6], u[7];", 18),
+        ("L: .shared .b8 s[5];", 5),
+        ("L:\n.loc 1 3 0\n.shared .b8 s[5];", 5),
+        ("{ .shared .b8 s[5]; { .loc 1 3 0\n.shared .b8 t[6]; } .shared .b8 u[7]; } .shared .b8 v[8];", 26),
+        ('.pragma "nounroll; .shared .b8 no[9]; {"; .shared .b8 s[5];', 5),
+        ("/* { */ .shared /* ; */ .b8 s[5]; /* ; .shared .b8 no[9]; */ // ; .shared .b8 no[9];", 5),
+        ('\n# 7 "k.cu"\n.loc 1 3 0\n# 8 "k.cu"\n.shared .b8 s[5];', 5),
+        (".reg .b32 r; .loc 1 3 0\nld .shared .b32 r, [r]; mov.b32 r, 0 /.shared/1;", 0),
+        ("L: .callprototype _ (.param .b64 .ptr .shared .align 4 p); .shared .b8 s[5];", 5),
+    ],
+)
+def test_shared_memory_declared_in_a_body(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], body: str, size: int
+) -> None:
+    """A declaration counts wherever a statement may begin, and nothing that only looks like one."""
+    path = tmp_path / "k.ptx"
+    path.write_text(f"{HEAD}.entry k()\n{{\n{body}\n ret; }}\n")
+    (file,) = inspect(capsys, str(path))["files"]
+    assert [kernel["static_shared"] for kernel in file["kernels"]] == [size]
+
+
 def test_one_entry(capsys: pytest.CaptureFixture[str]) -> None:
     """`--entry` shows one kernel; one that is not there is a usage error with the names that are."""
     path = str(CORPUS / "nvcc" / "kernels.sm90.ptx")
@@ -232,3 +261,14 @@ def test_start_up_is_light() -> None:
             check=False,
         )
         assert result.returncode == 0, result.stderr
+
+
+def test_thousands_of_parameters_take_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table takes time in proportion to its rows, not to their square."""
+    path = tmp_path / "k.ptx"
+    names = ", ".join(f".param .u64 p{index}" for index in range(5000))
+    path.write_text(f"{HEAD}.entry k({names}) {{ ret; }}\n")
+    began = time.process_time()
+    assert run(["inspect", str(path)]) == 0
+    assert time.process_time() - began < 2
+    assert capsys.readouterr().out.count("\n") > 5000
