@@ -206,12 +206,12 @@ def _plain(part: Part) -> Iterator[str]:
     width = max((len(label) for label, _ in part.facts), default=0)
     for label, text in part.facts:
         yield f"  {label:<{width}}  {text}"
-    widths = [max(map(len, column)) for column in zip(*part.table, strict=True)]
+    columns = [
+        (">" if _is_number(index, part) else "<", max(map(len, column)))
+        for index, column in enumerate(zip(*part.table, strict=True))
+    ]
     for row in part.table:
-        cells = [
-            f"{cell:>{width}}" if _is_number(index, part) else f"{cell:<{width}}"
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
+        cells = [f"{cell:{side}{width}}" for cell, (side, width) in zip(row, columns, strict=True)]
         yield ("  " + "  ".join(cells)).rstrip()
 
 
