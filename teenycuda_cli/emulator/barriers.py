@@ -50,8 +50,8 @@ class Barriers:
         """Lanes are at a barrier; those that do not wait go on."""
         here = np.ones(lanes.shape, bool) if mask is None else mask
         # other lanes run on while these wait, and use the same buffers
-        operands = [duplicate(value) for value in (barrier, count, contribution)]
-        self.waiting.append(Arrival(site, *operands, following, here))
+        barrier, count, contribution = duplicate(barrier), duplicate(count), duplicate(contribution)
+        self.waiting.append(Arrival(site, barrier, count, contribution, following, here))
         return () if site.waits else ((following, mask),)
 
     def release(self, lanes: Lanes, pending: dict[int, Mask]) -> None:

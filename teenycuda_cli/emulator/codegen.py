@@ -11,6 +11,7 @@ back at the end.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from teenycuda_cli.emulator.chains import join
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.emitter import Argument, Emitter, bits_of, constant_reader, floats_of
 from teenycuda_cli.emulator.flow import Loop, analyse
-from teenycuda_cli.emulator.ir import BasicBlock, Group, Nowhere, Op, Register, Source
+from teenycuda_cli.emulator.ir import BasicBlock, FloatConstant, Group, Nowhere, Op, Register, Source, is_copy
+from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.tiling import plan, write
 from teenycuda_cli.emulator.values import wrap
@@ -197,6 +199,8 @@ class BlockEmitter(Emitter):
             read = self.function(compute.reader, argument.kept, type_name)
             write = self.function(compute.writer, kept, type_name, False)
             text = f"{write}({read}(S, {text}))"
+        if kept.tag == argument.kept.tag and argument.kept.raw_nan and not kept.raw_nan:
+            text = f"{self.bind(canonical)}({text})"
         source = argument.register
         if source is not None and not self.alias(register, source):
             if self.lives_on(register):
@@ -233,7 +237,8 @@ class BlockEmitter(Emitter):
                     bits = np.dtype(f"i{kept.width // 8}")
                     texts.append(f"{self.function(bits_of, bits, argument.kept.raw_nan)}({argument.text})")
             elif argument.kept.tag == kept.tag:
-                texts.append(argument.text)
+                settle = argument.kept.raw_nan and not kept.raw_nan
+                texts.append(f"{self.bind(canonical)}({argument.text})" if settle else argument.text)
             elif argument.constant is not None:
                 texts.append(self.bind_scalar(compute.constant(argument.constant, type_name)))
             else:
@@ -265,7 +270,7 @@ class BlockEmitter(Emitter):
         call = f"{name}(S, {number}, {', '.join([a.text for a in arguments])})"
         if kept.tag == "f4" and op.instruction.opcode == "cvt" and self.lives_on(register):
             call = f"S.keep({register.home}, {call})" if operation.sources[0] == "f32" else call
-        self.assign(op, register, call)
+        self.assign(op, register, self._settled(op, register, call))
 
     def _plain(self, op: Op, kept: Kept, arguments: list[Argument]) -> bool:
         """Whether the arrays go in and come out as registers keep them."""
@@ -293,7 +298,12 @@ class BlockEmitter(Emitter):
         )
         if full:
             call = call.replace("== N", "== S.shape")
-        self.assign(op, register, call)
+        self.assign(op, register, self._settled(op, register, call))
+
+    def _settled(self, op: Op, register: Register, text: str) -> str:
+        """A result whose NaNs are PTX's own, where the register must not hold others."""
+        settle = op.operation.raw_nan and register.tag in {"f4", "f8"} and not register.raw_nan
+        return f"{self.bind(canonical)}({text})" if settle else text
 
 
 def _elements(source: Source) -> list[Source]:
@@ -322,25 +332,55 @@ def _tags(program: Program) -> None:
                 if isinstance(register, Register):
                     names = operation.destinations
                     made.setdefault(register, set()).add(names[min(index, len(names) - 1)])
-            if operation.raw_nan:
-                for register in op.writes:
-                    register.raw_nan = True
     for register, types in made.items():
         if register.tag == "i" and types == {"f32"} and register.width == 32:
             register.tag = "f4"
         elif register.tag == "i" and types == {"f64"} and register.width == 64:
             register.tag = "f8"
-    _hand_on_nans(program)
+    _mark_nans(program)
 
 
-def _hand_on_nans(program: Program) -> None:
-    """Registers that get NaNs that are not yet PTX's own by moves."""
+def _mark_nans(program: Program) -> None:
+    """Which registers may hold NaNs that are not yet PTX's own.
+
+    None that may also hold a NaN whose payload counts (loaded, or made of
+    bits): what arithmetic writes there becomes PTX's own at once.
+    """
+    ops = [op for block in program.blocks for op in block.ops if op.writes]
+    payloads: set[Register] = set()
+    raw: set[Register] = set()
+    _spread(ops, payloads, _brings_payload)
+    _spread(ops, raw, lambda op: op.operation.raw_nan, payloads)
+    for register in raw:
+        register.raw_nan = True
+
+
+def _brings_payload(op: Op) -> bool:
+    if op.operation.raw_nan:
+        return False
+    if not is_copy(op):
+        return True
+    return any(
+        (isinstance(source, Register) and source.tag == "i") or isinstance(source, Group) or _is_nan(source)
+        for source in op.operands[1:]
+    )
+
+
+def _is_nan(source: Source) -> bool:
+    return isinstance(source, FloatConstant) and bool(
+        np.isnan(np.array(source.bits, f"u{source.width // 8}").view(f"f{source.width // 8}"))
+    )
+
+
+def _spread(
+    ops: list[Op], found: set[Register], begins: Callable[[Op], bool], without: Set[Register] = frozenset()
+) -> None:
+    """Add the floats that some operations write, and all that get them by copies."""
     changed = True
     while changed:
         changed = False
-        for block in program.blocks:
-            for op in block.ops:
-                if op.instruction.opcode in {"mov", "selp"} and len(op.writes) == 1:
-                    register = op.writes[0]
-                    if register.tag != "i" and not register.raw_nan and any(r.raw_nan for r in op.reads):
-                        register.raw_nan = changed = True
+        for op in ops:
+            if begins(op) or (is_copy(op) and any(register in found for register in op.operands[1:])):
+                new = {r for r in op.writes if r.tag in {"f4", "f8"}} - found - without
+                found |= new
+                changed = changed or bool(new)

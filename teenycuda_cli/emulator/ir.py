@@ -158,6 +158,11 @@ class FunctionBody:
     spill_offset: int = 0  # in its frame: where registers are saved while it calls itself
 
 
+def is_copy(op: Op) -> bool:
+    """Whether an operation hands values on as they are."""
+    return op.instruction.opcode in {"mov", "selp"}
+
+
 def width_of(type_name: str) -> int:
     """Bits of a register of a PTX type."""
     known = _WIDTHS.get(type_name)

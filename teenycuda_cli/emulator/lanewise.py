@@ -25,6 +25,7 @@ from teenycuda_cli.emulator.ir import (
     Place,
     Register,
     Source,
+    is_copy,
 )
 from teenycuda_cli.emulator.lanememory import LaneAccess, bits_of_float, float_of_bits
 from teenycuda_cli.emulator.numerics.lane import NAMESPACE
@@ -187,6 +188,9 @@ class LoopWriter:
     def _value(self, op: Op, depth: int) -> None:
         operation = op.operation
         if operation.lane is None or len(operation.destinations) != 1:
+            raise NotLanewise
+        settles = operation.raw_nan or (is_copy(op) and any(register.raw_nan for register in op.reads))
+        if settles and any(register.tag != "i" and not register.raw_nan for register in op.writes):
             raise NotLanewise
         if operation.reads_carry or operation.writes_carry or not isinstance(op.operands[0], Register):
             raise NotLanewise

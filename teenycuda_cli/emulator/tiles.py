@@ -24,13 +24,10 @@ def packed(
     the bit set of the views that are stored to; `late` has a store and a load
     each whose elements are read again behind that store, and so must not change.
     """
-    for chain in chains:
-        for view in chain:
-            if view is None:
-                return None
-    for value in shared:
-        if type(value) is np.ndarray:
-            return None
+    if any(view is None for chain in chains for view in chain):
+        return None
+    if any(type(value) is np.ndarray for value in shared):
+        return None
     if len(chains) > 1:
         chains = _merged(chains, stores)
         if len(chains) > 1 and _conflict(chains, stores):

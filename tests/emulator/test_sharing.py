@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.emulator.harness import INDEX, Session, entry, run, store
 
@@ -112,7 +113,8 @@ def test_neighbours_are_put_together_only_where_their_steps_agree() -> None:
 def test_a_thread_stores_what_it_loads_next() -> None:
     """Each of four steps doubles the element that the step before has just stored."""
     steps = "".join(
-        f"ld.global.f32 %f{k}, [%d1+{4 * k}]; add.f32 %f1{k}, %f{k}, %f{k}; st.global.f32 [%d1+{4 * k + 4}], %f1{k};"
+        f"ld.global.f32 %f{k}, [%d1+{4 * k}]; add.f32 %f1{k}, %f{k}, %f{k};"
+        f"st.global.f32 [%d1+{4 * k + 4}], %f1{k};"
         for k in range(4)
     )
     address = "mul.wide.u32 %d0, %r79, 32; add.u64 %d1, %out, %d0;"
@@ -121,3 +123,34 @@ def test_a_thread_stores_what_it_loads_next() -> None:
     session.launch(buffer, grid=(4,), block=(64,))
     left = session.values("out", np.float32).reshape(256, 8)
     np.testing.assert_array_equal(left, np.tile([1, 2, 4, 8, 16, 1, 1, 1], (256, 1)))
+
+
+PAYLOAD = np.full(256, 0x7FC12345, np.uint32)
+ONE_NAN = np.uint32(0x7FFFFFFF)
+
+
+@pytest.mark.parametrize(
+    ("body", "computed"),
+    [
+        ("setp.eq.u32 %p1, %r76, 1; @%p1 add.f32 %f1, %f1, %f1;", np.arange(256) % 64 == 1),
+        (
+            "mov.u32 %r1, 0; L: setp.ge.u32 %p1, %r1, %r78; @%p1 bra D;"
+            "add.f32 %f1, %f1, 0f3f800000; add.u32 %r1, %r1, 1; bra L; D:",
+            np.arange(256) >= 64,
+        ),
+        (
+            "add.f32 %f2, %f1, %f1; setp.eq.u32 %p1, %r76, 1; selp.f32 %f1, %f2, %f1, %p1;",
+            np.arange(256) % 64 == 1,
+        ),
+        (
+            "add.f32 %f2, %f1, %f1; setp.eq.u32 %p1, %r76, 1; @%p1 mov.f32 %f1, %f2;",
+            np.arange(256) % 64 == 1,
+        ),
+        ("st.global.f32 [%d1], %f1; bar.sync 0; add.f32 %f1, %f1, %f1;", np.full(256, True)),
+    ],
+)
+def test_a_loaded_nan_keeps_its_payload_beside_a_computed_one(body: str, computed: np.ndarray) -> None:
+    """A register that is loaded and computed, and the memory that it was loaded from."""
+    result, x = two_buffers(body + "st.global.f32 [%d1], %f1;", np.zeros(256, np.uint32), PAYLOAD, grid=4)
+    np.testing.assert_array_equal(x, PAYLOAD)
+    np.testing.assert_array_equal(result, np.where(computed, ONE_NAN, PAYLOAD))
