@@ -39,7 +39,7 @@ _INLINED = (
     _B + b"," + _B + b"function_name" + _END + _B + _WORD + rb"(?:" + _B + rb"\+" + _B + _INTEGER + rb")?+"
     + _B + b"," + _B + b"inlined_at" + _PLACE
 )  # fmt: skip
-_LOC = re.compile(rb"\.loc" + _PLACE + rb"(?P<inlined>" + _INLINED + rb")?+")
+_LOC = re.compile(rb"\.loc" + _PLACE + rb"(?P<inlined>(?:" + _INLINED + rb")++)?+")
 _LOC_LINE = re.compile(
     rb"\.loc[ \t]++[0-9]++[ \t]++[0-9]++[ \t]++[0-9]++[ \t\r]*+"
     rb"(?://(?![ \t]*+(?:meta:|TRITON_))[^\n]*+)?+\n(?![ \t\r\n]*+[,/\#])"

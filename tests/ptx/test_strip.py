@@ -243,3 +243,9 @@ def test_what_a_removal_brings_together_makes_no_new_token() -> None:
     """Neither words nor operators run together: `*/` before a `.loc` and `*` behind it open no comment."""
     assert left("/* */.loc 1 2 3*x") == "/* */ *x"
     assert left("a .loc 1 2 3\tb").split() == ["a", "b"]
+
+
+def test_a_place_inlined_twice() -> None:
+    """Each `inlined_at` of a `.loc` goes, so that what strip gives, it leaves alone."""
+    tail = ", function_name L, inlined_at 1 2 3"
+    assert left(f".loc 1 2 3{tail}{tail}\n", keep_lineinfo=True) == ".loc 1 2 3\n"
