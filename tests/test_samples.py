@@ -22,7 +22,7 @@ def _file(command: str) -> str:
 def test_sample(command: str, device: str, tmp_path: Path) -> None:
     """A sample's command runs and its check holds; the faulty one is found out."""
     steps = Step(f"{command} --device {device}", ""), Step("echo $?", "")
-    printed, code = run_transcript(Transcript(1, steps), tmp_path)
+    printed, code = run_transcript(Transcript(1, steps), tmp_path, gpu=device == "cuda")
     expected = FAULT[device] if _file(command) == "out_of_bounds.ptx" else "0"
     assert code.strip() == expected, printed
 

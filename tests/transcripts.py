@@ -49,15 +49,25 @@ def _steps(block: str) -> tuple[Step, ...]:
     return tuple(Step(command, output) for command, output in found)
 
 
-def run_transcript(transcript: Transcript, folder: Path) -> list[str]:
-    """What each step prints, run in `folder`, in which the samples are found as in the repository."""
+# Where the project is not installed, the checkout itself answers to the command's name.
+COMMAND = f'command -v teenycuda >/dev/null || teenycuda() {{ "{sys.executable}" -m teenycuda_cli "$@"; }}\n'
+
+
+def run_transcript(transcript: Transcript, folder: Path, *, gpu: bool = False) -> list[str]:
+    """What each step prints, run in `folder`, in which the samples are found as in the repository.
+
+    GPUs are hidden unless `gpu`, since transcripts show what is printed without one.
+    """
     if not (folder / "samples").exists():
         (folder / "samples").symlink_to(ROOT / "samples")
-    script = "".join(
+    script = COMMAND + "".join(
         f"{step.command}\nstatus=$?; printf '\\036\\n'; (exit $status)\n" for step in transcript.steps
     )
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    plain = {"PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "CUDA_VISIBLE_DEVICES": "", "PYTHONUTF8": "1"}
+    plain = {"PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "PYTHONUTF8": "1"}
+    plain["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    if not gpu:
+        plain["CUDA_VISIBLE_DEVICES"] = ""
     done = subprocess.run(
         ["sh", "-c", script],
         cwd=folder,

@@ -14,7 +14,7 @@ from tests.kernels.test_corpus_kernels import _cases, _command
 pytestmark = pytest.mark.cuda
 TRITON = Path(__file__).parents[1] / "corpus" / "triton"
 # The order of a float sum over blocks is the scheduler's; ptxas may contract a product and a sum.
-FREE_TO_DIFFER = {"reduce_sum": 1e-4, "math": 1e-4, "mandelbrot": None}
+FREE_TO_DIFFER = {"reduce_sum": 1e-4, "math": 1e-4, "layernorm": 1e-5, "mandelbrot": None}
 
 
 def _matmul(m: int, n: int, k: int, tile: int) -> list[str]:

@@ -32,8 +32,14 @@ def load_image(device: CudaDevice, image: Image) -> CudaModule:
 def prepared(
     image: Image, *, strip: bool = True, keep_lineinfo: bool = False
 ) -> tuple[bytes, LineMap | None]:
-    """The bytes for the driver, PTX without debug information, and the way back to the user's lines."""
-    if image.kind != "ptx" or not strip:
+    """The bytes for the driver, PTX without debug information, and the way back to the user's lines.
+
+    Raises FileError for a damaged cubin or fatbin: the driver would crash on it.
+    """
+    if image.kind != "ptx":
+        _ = image.binary
+        return image.data, None
+    if not strip:
         return image.data, None
     from teenycuda_cli.ptx.strip import strip as stripped  # noqa: PLC0415  (machine code needs none)
 
