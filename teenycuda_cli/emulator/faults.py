@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.memory import Arena
+from teenycuda_cli.emulator.memory import Arena, Region
 from teenycuda_cli.errors import LaunchError, TimeoutExpired
 
 if TYPE_CHECKING:
@@ -126,33 +126,42 @@ def _owned(
     site: Site, access: str, address: int, limit: int, name: str, who: str, more: str
 ) -> tuple[str, tuple[str, ...]]:
     size = site.size * site.count
-    unsigned = address & 0xFFFFFFFF if address < 0 else address
     if address >= 0 and address + size <= limit:
         return f"used a misaligned address: {access} in {name} at {address:#x} must be aligned to {size}", ()
-    past = unsigned + size - limit
+    offset = _signed(address)
+    where = f"at offset {offset}, {_missed(offset, size, limit)}"
     detail = f"{who} {limit} bytes of {name}" + (f", of which {more}" if more else "")
-    return f"went out of bounds: {access} in {name} at offset {unsigned}, {past} bytes past the end", (
-        detail,
-    )
+    return f"went out of bounds: {access} in {name} {where}", (detail,)
+
+
+def _signed(address: int) -> int:
+    """An address in a window, of 32 or 64 bits, as the number that may be negative."""
+    half = 1 << 31 if 0 <= address < 1 << 32 else 1 << 63
+    return (address + half) % (2 * half) - half
+
+
+def _missed(offset: int, size: int, limit: int) -> str:
+    """Where an access of `size` bytes lies that does not fit `limit` bytes, told by where it begins."""
+    if offset < 0:
+        return f"begins {_bytes(-offset)} before the start"
+    if offset < limit:
+        return f"its last {_bytes(offset + size - limit)} past the end"
+    return f"begins {_bytes(offset - limit)} past the end"
 
 
 def nearest(arena: Arena, address: int, size: int) -> tuple[str, ...]:
     """The buffer that an address just misses."""
-    best = None
-    for region in arena.regions:
-        if address >= region.start:
-            distance = address + size - region.end
-            if address < region.end:
-                text = f"the last {min(distance, size)} of them past the end of {region.name}"
-                distance = 0
-            else:
-                text = f"{_bytes(address - region.end)} past the end of {region.name}"
-        else:
-            distance = region.start - address
-            text = f"{_bytes(distance)} before the start of {region.name}"
-        if best is None or distance < best[0]:
-            best = (distance, f"{text} ({region.end - region.start} bytes at {region.start:#x})")
-    return () if best is None else (best[1],)
+    if not arena.regions:
+        return ()
+    region = min(arena.regions, key=lambda each: _distance(each, address))
+    length = region.end - region.start
+    text = _missed(address - region.start, size, length)
+    return (f"{text} of {region.name} ({length} bytes at {region.start:#x})",)
+
+
+def _distance(region: Region, address: int) -> int:
+    """How many bytes an address lies outside of a region: 0 inside, 1 right behind it."""
+    return max(region.start - address, address - region.end + 1, 0)
 
 
 def _bytes(count: int) -> str:

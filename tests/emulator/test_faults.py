@@ -40,7 +40,7 @@ def test_a_store_past_the_end_says_everything() -> None:
     assert (error.file, error.column) == ("k.ptx", 1)
     assert error.context[0] == "by thread (16, 0, 0) of block (0, 0, 0) (and 3 more threads at once)"
     assert error.context[1] == "at st.global.u32 [%d3], %r76;"
-    assert error.context[2].startswith("0 bytes past the end of x (64 bytes at 0x")
+    assert error.context[2].startswith("begins 0 bytes past the end of x (64 bytes at 0x")
 
 
 def test_the_source_line_of_the_last_loc_is_named() -> None:
@@ -51,21 +51,21 @@ def test_the_source_line_of_the_last_loc_is_named() -> None:
     with pytest.raises(LaunchError) as caught:
         session.launch(x, 400, block=(1,))
     assert "from /src/kernel.cu:42:7" in caught.value.context
-    assert any("396 bytes past the end of x" in line for line in caught.value.context)
+    assert any("begins 396 bytes past the end of x" in line for line in caught.value.context)
 
 
 def test_a_load_before_the_start() -> None:
     """The nearest buffer may lie behind the address."""
     error = fault("ld.global.u32 %r5, [%d1]; st.global.u32 [%d1], %r5;", -8, block=(1,))
     assert "a load of 4 bytes" in error.message
-    assert error.context[-1].startswith("8 bytes before the start of x (64 bytes at 0x")
+    assert error.context[-1].startswith("begins 8 bytes before the start of x (64 bytes at 0x")
 
 
 def test_an_access_across_the_end() -> None:
     """A wide access that begins inside and ends outside is a fault too."""
     error = fault("ld.global.v2.u32 {%r5, %r6}, [%d1]; st.global.u32 [%d1], %r5;", 56, block=(1,), size=60)
     assert "a load of 8 bytes" in error.message
-    assert error.context[-1].startswith("the last 4 of them past the end of x")
+    assert error.context[-1].startswith("its last 4 bytes past the end of x")
 
 
 def test_the_guard_zone_around_a_buffer_is_no_buffer() -> None:
@@ -75,7 +75,10 @@ def test_the_guard_zone_around_a_buffer_is_no_buffer() -> None:
     inner = type(whole)(whole.address + 256, 512, "x")
     session.buffers["x"] = inner
     session.launch(inner, 0, block=(128,))
-    for offset, text in ((512, "0 bytes past the end of x"), (-4, "4 bytes before the start of x")):
+    for offset, text in (
+        (512, "begins 0 bytes past the end of x"),
+        (-4, "begins 4 bytes before the start of x"),
+    ):
         with pytest.raises(LaunchError) as caught:
             session.launch(inner, offset, block=(1,))
         assert caught.value.context[-1].startswith(text)
@@ -116,15 +119,40 @@ def test_shared_memory_ends_at_its_size() -> None:
     with pytest.raises(LaunchError) as caught:
         session.launch(out, block=(6,), shared=20)
     assert caught.value.message == (
-        "the kernel k went out of bounds: a store of 4 bytes in shared memory at offset 32, 4 bytes past the end"
+        "the kernel k went out of bounds: a store of 4 bytes in shared memory at offset 32, begins 0 bytes past the end"
     )
     assert caught.value.context[-1] == "a block has 32 bytes of shared memory, of which --shared gives 20"
+
+
+@pytest.mark.parametrize("space", ["global", "shared", "local"])
+@pytest.mark.parametrize(
+    ("offset", "said"),
+    [
+        (-8, "begins 8 bytes before the start"),
+        (28, "its last 4 bytes past the end"),
+        (32, "begins 0 bytes past the end"),
+        (48, "begins 16 bytes past the end"),
+    ],
+)
+def test_a_distance_means_the_same_in_each_space(space: str, offset: int, said: str) -> None:
+    """A distance is from the end of the buffer, or its start, to where the access begins."""
+    text = entry(
+        f".{space} .align 8 .b8 own[32];\nmov.u64 %d3, own; st.{space}.v2.u32 [%d3+{offset}], {{%r1, %r1}};"
+        if space != "global"
+        else f"ld.param.u64 %d3, [x]; st.global.v2.u32 [%d3+{offset}], {{%r1, %r1}};",
+        ".param .u64 x",
+    )
+    session = Session(text)
+    x = session.buffer("x", np.zeros(32, np.uint8))
+    with pytest.raises(LaunchError) as caught:
+        session.launch(x, block=(1,))
+    assert said in (caught.value.context[-1] if space == "global" else caught.value.message)
 
 
 def test_local_memory_ends_at_the_frame() -> None:
     """A local array cannot be left."""
     error = fault(".local .align 8 .b8 a[32]; mov.u64 %d3, a; st.local.u32 [%d3+32], %r1;", 0, block=(1,))
-    assert "a store of 4 bytes in local memory at offset 32, 4 bytes past the end" in error.message
+    assert "a store of 4 bytes in local memory at offset 32, begins 0 bytes past the end" in error.message
 
 
 def test_a_fault_under_a_mask_names_an_active_lane() -> None:
@@ -151,7 +179,7 @@ def test_a_scattered_address_is_checked_lane_by_lane() -> None:
     with pytest.raises(LaunchError) as caught:
         session.launch(x, 0, block=(5,))
     assert caught.value.context[0] == "by thread (1, 0, 0) of block (0, 0, 0) (and 2 more threads at once)"
-    assert caught.value.context[-1].startswith("20 bytes past the end of x (40 bytes at 0x")
+    assert caught.value.context[-1].startswith("begins 20 bytes past the end of x (40 bytes at 0x")
 
 
 def test_division_by_zero_is_no_fault() -> None:
@@ -222,4 +250,4 @@ def test_a_fault_in_the_turns_of_a_few_lanes(few: int) -> None:
         session.launch(out, block=(31,))
     assert caught.value.message.startswith("the kernel k went out of bounds: a store of 4 bytes at 0x")
     assert caught.value.context[0] == "by thread (30, 0, 0) of block (0, 0, 0)"
-    assert caught.value.context[-1].startswith("0 bytes past the end of out (240 bytes at 0x")
+    assert caught.value.context[-1].startswith("begins 0 bytes past the end of out (240 bytes at 0x")
