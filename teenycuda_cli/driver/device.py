@@ -71,7 +71,7 @@ class LaunchConfig:
     params: tuple[bytes, ...]
     cooperative: bool = False
     programmatic: bool = False  # programmatic dependent launch
-    graph: bool = False  # captured into a CUDA graph and replayed; the emulator just launches
+    graph: bool = False  # captured into a CUDA graph and replayed; for a GPU only
 
 
 @dataclass(slots=True)

@@ -73,6 +73,8 @@ def launch(
         return _dry_run(request, plan)
     with started.open(notice) as device:
         _check_geometry(plan, device.limits, device.name)
+        if request.graph and device.kind == "cpu":
+            notice("--graph: the emulator has no graphs, and launches each time")
         try:
             ran = _run(request, plan, device, deadline, progress)
         except DeviceFault as fault:
@@ -156,7 +158,7 @@ def _run(
             params=_packed(plan, places, addresses),
             cooperative=kernel.cooperative,
             programmatic=kernel.programmatic,
-            graph=request.graph,
+            graph=request.graph and device.kind == "cuda",
         )
         with progress(kernel.name):
             outcome = function.launch(config, timeout=_remaining(deadline))

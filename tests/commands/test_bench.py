@@ -52,7 +52,7 @@ def test_bench(
     assert bench["samples"] >= 10
     assert 0 < bench["min_us"] <= bench["median_us"] <= bench["p95_us"]
     assert bench["cold"] is (device == "cuda" and "--hot" not in options)
-    assert bench["graph"] is ("--graph" in options)
+    assert bench["graph"] is (device == "cuda" and "--graph" in options)
     moved = 32 * 4 * 3  # p is read and written, out is written
     assert bench["gbytes_per_s"] == pytest.approx(moved / bench["median_us"] / 1e3)
 
@@ -63,6 +63,16 @@ def test_bench_for_people(command: list[str], capsys: pytest.CaptureFixture[str]
     out = capsys.readouterr().out
     assert "median of" in out
     assert "noise" in out
+
+
+def test_graph_says_what_was_measured(
+    command: list[str], device: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A GPU replays a graph; the emulator launches, and says so."""
+    assert run([*command, "--graph", "--bench-seconds", "0.02"]) == 0
+    captured = capsys.readouterr()
+    assert ("replays of a graph" in captured.out) is (device == "cuda")
+    assert ("the emulator has no graphs" in captured.err) is (device == "cpu")
 
 
 def test_graph_launches_once(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
