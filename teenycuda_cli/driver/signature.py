@@ -18,12 +18,12 @@ FLOAT_NAMES = "abcdef"
 
 
 def parameter_lines(kernel: Kernel, given: Sequence[str] = ()) -> tuple[str, ...]:
-    """One line a parameter: its declaration, and what it was given or that it is filled by itself."""
+    """One line a parameter: its declaration, and what it was given or that it is filled in."""
     lines = []
     texts = list(given)
     for parameter, role in zip(kernel.parameters, kernel.roles, strict=True):
         if role != "user":
-            note = f"filled by itself ({role.replace('_', ' ')})"
+            note = f"filled in ({role.replace('_', ' ')})"
         else:
             note = f"--arg {texts.pop(0)}" if texts else "not given" if given else ""
         lines.append(f"  {parameter.index}  {declaration(parameter)}" + (f"    {note}" if note else ""))

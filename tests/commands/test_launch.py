@@ -308,7 +308,7 @@ def test_arguments_that_do_not_add_up(launch: Launch) -> None:
         done = launch("hidden", "--grid", "5", *words)
         assert done.code == 2
         assert ".param .u64 .ptr .global .align 1 hidden_param_3" in done.err
-        assert "filled by itself (global scratch)" in done.err
+        assert "filled in (global scratch)" in done.err
 
 
 # -------------------------------------------------------- where to start
