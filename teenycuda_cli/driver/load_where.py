@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from teenycuda_cli.binary import Fatbin
 from teenycuda_cli.driver.image import Image
 from teenycuda_cli.driver.loading import LoadedKernel, LoadOptions, LoadResult, load_for_arch
 from teenycuda_cli.driver.registry import Notice, open_device, start_device
@@ -36,13 +37,22 @@ def load(
             raise UsageError("the emulator makes no machine code", hint="give --arch with --cubin")
         return _load_on_emulator(image, options, notice)
     started = start_device(device or "auto", cache=cache)
-    gpu = started.open_gpu(notice, "assembling for the file's own target with nvJitLink")
+    gpu = started.open_gpu(notice, _without_gpu(image))
     if gpu is None:
         return load_for_arch(image, None, options)
     from teenycuda_cli.driver.cuda.assembling import load_on_device  # noqa: PLC0415  (imports cuda-python)
 
     with gpu:
         return load_on_device(gpu, image, options, cubin=cubin)
+
+
+def _without_gpu(image: Image) -> str:
+    """What `load_for_arch` does with a file, in words."""
+    if image.kind == "ptx":
+        return "assembling for the file's own target with nvJitLink"
+    if isinstance(image.binary, Fatbin) and all(each.kind != "cubin" for each in image.binary.entries):
+        return "assembling for the target of the fatbin's PTX with nvJitLink"
+    return "showing what the machine code tells of itself"
 
 
 def _load_on_emulator(image: Image, options: LoadOptions, notice: Notice) -> LoadResult:

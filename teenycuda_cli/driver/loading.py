@@ -17,6 +17,8 @@ from teenycuda_cli.errors import AssembleError, PtxSyntaxError, UsageError
 from teenycuda_cli.ptx.source import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from teenycuda_cli.ptx.syntax import Module
 
 OLDEST_ARCH = "sm_75"
@@ -184,6 +186,12 @@ def _target(source: Source) -> str:
     return next((name for name in names if sm_number(name) is not None), OLDEST_ARCH)
 
 
+def in_file_order(kernels: Iterable[LoadedKernel], module: Module) -> tuple[LoadedKernel, ...]:
+    """The kernels as the file has them: assemblers tell of them in an order of their own."""
+    places = {entry.name: place for place, entry in enumerate(module.entries)}
+    return tuple(sorted(kernels, key=lambda kernel: places.get(kernel.usage.name, len(places))))
+
+
 def _ptx_kernels(
     usages: tuple[EntryUsage, ...], arch: str, source: Source, target: str
 ) -> tuple[LoadedKernel, ...]:
@@ -204,7 +212,7 @@ def _ptx_kernels(
         metadata = read_metadata(module, entry, (sidecar,) if sidecar else ()) if entry else None
         threads, dynamic = (metadata.threads_per_block, metadata.shared.number) if metadata else (None, 0)
         kernels.append(_kernel(usage, arch, threads, dynamic))
-    return tuple(kernels)
+    return in_file_order(kernels, module)
 
 
 def _kernel(usage: EntryUsage, arch: str, threads: int | None = None, dynamic: int = 0) -> LoadedKernel:

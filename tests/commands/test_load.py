@@ -17,6 +17,7 @@ import pytest
 
 from teenycuda_cli.binary import Cubin, read
 from teenycuda_cli.cli import run
+from tests.gpus import gpu_count
 
 TESTS = Path(__file__).parent.parent
 CORPUS = TESTS / "corpus"
@@ -86,7 +87,7 @@ def test_the_table_names_what_each_entry_uses(load: Load) -> None:
         "threads",
         "occupancy",
     ]
-    assert len(rows) == Path(KERNELS).read_text().count(".entry")
+    assert [row.split()[0] for row in rows] == re.findall(r"\.entry (\w+)", Path(KERNELS).read_text())
     transpose = next(row.split() for row in rows if row.startswith("transpose"))
     assert transpose[4] == str(32 * 33 * 4)
 
@@ -263,6 +264,19 @@ def test_the_cache_is_the_drivers(load: Load) -> None:
 # ------------------------------------------------------------------ the machine code
 
 
+@pytest.mark.skipif(gpu_count() > 0, reason="there is a GPU")
+@pytest.mark.parametrize(
+    ("file", "assembled"),
+    [("binary/several.cubin", False), ("binary/add.plain.fatbin", False), ("binary/several.ptx", True)],
+)
+def test_without_a_gpu_it_says_what_is_done(load: Load, file: str, assembled: bool) -> None:
+    """Only where something is assembled does the line on standard error say so."""
+    code, _, err = load(TESTS / file)
+    assert code == 0
+    assert ("assembling" in err) is assembled
+    assert ("machine code" in err) is not assembled
+
+
 def test_the_cubin_is_written(load: Load, load_json: LoadJson, tmp_path: Path) -> None:
     """`--cubin` writes what was assembled, which `load` then reads, with the same numbers."""
     out = tmp_path / "k.cubin"
@@ -272,8 +286,9 @@ def test_the_cubin_is_written(load: Load, load_json: LoadJson, tmp_path: Path) -
     assert content.arch == "sm_90"
     code, after = load_json(out, "--arch", "sm_90")
     assert (code, after["assembler"], after["kind"]) == (0, None, "cubin")
+    there, here = (sorted(each["kernels"], key=lambda kernel: kernel["name"]) for each in (before, after))
     for name in ("name", "registers", "shared_bytes", "stack_bytes", "local_bytes", "params"):
-        assert [kernel[name] for kernel in after["kernels"]] == [kernel[name] for kernel in before["kernels"]]
+        assert [kernel[name] for kernel in here] == [kernel[name] for kernel in there]
     assert os.listdir(tmp_path) == ["k.cubin"]
 
 

@@ -14,9 +14,9 @@ from teenycuda_cli.driver.cuda.occupancy import Shape, occupancy_of
 from teenycuda_cli.driver.cuda.refusals import diagnosed, refused
 from teenycuda_cli.driver.cuda.shapes import shapes_of
 from teenycuda_cli.driver.image import Image
-from teenycuda_cli.driver.loading import LoadedKernel, LoadOptions, LoadResult
+from teenycuda_cli.driver.loading import LoadedKernel, LoadOptions, LoadResult, in_file_order
 from teenycuda_cli.driver.usage import EntryUsage, spills_in_log
-from teenycuda_cli.errors import UsageError
+from teenycuda_cli.errors import PtxSyntaxError, UsageError
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.cuda.device import CudaDevice
@@ -48,7 +48,7 @@ def load_on_device(
         image=image,
         ok=assembly.ok,
         arch=device.arch,
-        kernels=attempt.kernels,
+        kernels=_in_file_order(attempt.kernels, image),
         diagnostics=diagnosed(assembly, image, line_map),
         device=device.name,
         assembler=assembly.assembler,
@@ -60,6 +60,15 @@ def load_on_device(
         truncated=assembly.truncated,
         cubin=assembly.cubin,
     )
+
+
+def _in_file_order(kernels: tuple[LoadedKernel, ...], image: Image) -> tuple[LoadedKernel, ...]:
+    if image.kind != "ptx":
+        return kernels
+    try:
+        return in_file_order(kernels, image.headers)
+    except PtxSyntaxError:  # the driver has taken it all the same
+        return kernels
 
 
 def _attempt(device: CudaDevice, image: Image, data: bytes, options: LoadOptions, *, cubin: bool) -> _Attempt:
