@@ -135,7 +135,7 @@ class Emitter:
         if isinstance(source, Frame):
             return self._frame(source.offset)
         if isinstance(source, KernelParameter):
-            return Argument(f"(S.machine.parameter_address + {source.offset})", Kept("i", 64))
+            return Argument(f"(S.batch.launch.parameter_address + {source.offset})", Kept("i", 64))
         raise UnsupportedError(
             f"the emulator does not take this operand ({type(source).__name__.lower()})",
             file=self.program.text.name,

@@ -27,7 +27,6 @@ class Lanes:
     def __init__(self, batch: Batch, shape: Extents, dtypes: Sequence[Any], registers: int) -> None:
         """`dtypes` are those of the pool of temporaries, `registers` counts those that live across blocks."""
         self.batch = batch
-        self.machine = batch.machine
         self.shape = shape
         self.count = int(np.prod(shape))
         self.dtypes = dtypes

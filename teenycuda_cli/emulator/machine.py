@@ -66,7 +66,6 @@ class Batch:
     def __init__(self, launch: Launch, origin: Dim3, blocks: Dim3, buffers: Buffers) -> None:
         """`origin` is the first block, `blocks` the box's size along x, y and z."""
         self.launch = launch
-        self.machine = launch
         self.origin = origin
         self.box = blocks
         self.threads = launch.threads

@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+import numpy as np
+
 from teenycuda_cli.emulator.memory import Arena
 from teenycuda_cli.errors import UnsupportedError
 from teenycuda_cli.ptx.layout import SIZES
@@ -99,7 +101,8 @@ def _encode_float(value: Float, size: int) -> bytes:
     if size == 4:
         if value.width == 32:
             return struct.pack("<I", value.bits)
-        return struct.pack("<f", number)
+        with np.errstate(over="ignore"):
+            return np.float32(number).tobytes()
     if size == 8:
         return struct.pack("<Q", value.bits) if value.width == 64 else struct.pack("<d", number)
     return struct.pack("<e", number)

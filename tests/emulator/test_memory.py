@@ -3,9 +3,12 @@
 # ruff: noqa: E501  (PTX text is easier to read in whole lines)
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 
+from teenycuda_cli.driver.device import LaunchConfig
 from tests.emulator.harness import INDEX, Session, entry, run, store
 
 LANES = pytest.mark.parametrize("lanes", [1, 1 << 16])
@@ -436,3 +439,26 @@ def test_loops_over_memory_of_every_space(space: str, few: int) -> None:
         assert result[thread, 8:9].view(np.int32)[0] == (thread & 7) - 3
         assert result[thread, 9:10].view(np.float32)[0] == f
         assert result[thread, 10:12].view(np.float64)[0] == g
+
+
+def test_a_second_launch_reads_its_own_parameters() -> None:
+    """Through the parameters' address too, which another buffer took in between."""
+    session = Session(
+        entry("mov.u64 %d1, out; cvta.param.u64 %d1, %d1; ld.u64 %d2, [%d1]; st.global.u32 [%d2], 7;")
+    )
+    function = session.module.function("k")
+    for name in ("out", "other"):
+        buffer = session.buffer(name, np.zeros(4, np.uint32))
+        session.device.annotate(list(session.buffers.values()))
+        parameters = (struct.pack("<Q", buffer.address),)
+        function.launch(LaunchConfig((1, 1, 1), (1, 1, 1), None, 0, parameters))
+        assert session.values(name, np.uint32)[0] == 7
+
+
+def test_an_f32_variable_with_a_value_beyond_f32_is_infinite() -> None:
+    """As a conversion would have it."""
+    text = entry(
+        "ld.global.u32 %r1, [big]; st.global.u32 [%out], %r1;",
+        before=".global .f32 big = 0d7FE0000000000000;",
+    )
+    assert run(text, 1)[0] == 0x7F800000
