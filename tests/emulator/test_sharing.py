@@ -154,3 +154,15 @@ def test_a_loaded_nan_keeps_its_payload_beside_a_computed_one(body: str, compute
     result, x = two_buffers(body + "st.global.f32 [%d1], %f1;", np.zeros(256, np.uint32), PAYLOAD, grid=4)
     np.testing.assert_array_equal(x, PAYLOAD)
     np.testing.assert_array_equal(result, np.where(computed, ONE_NAN, PAYLOAD))
+
+
+def test_a_logic_operation_that_picks_an_input_keeps_its_value() -> None:
+    """lop3 with the table of `b`, while the memory that b came from is overwritten."""
+    text = entry(
+        INDEX
+        + """mov.u32 %r1, %tid.x; mul.wide.u32 %d0, %r1, 4; add.u64 %d1, %out, %d0; ld.global.u32 %r5, [%d1];
+        lop3.b32 %r6, 0, %r5, 0, 0xCC; st.global.u32 [%d1], 7; add.u32 %r79, %r79, 64;"""
+        + store("%r6")
+    )
+    result = run(text, 5 * 64, grid=(4,), block=(64,))
+    np.testing.assert_array_equal(result, np.repeat([7, 0], [64, 256]))

@@ -231,7 +231,8 @@ def logic_3(a: Any, b: Any, c: Any, table: Any, out: Any = None) -> Any:
     elif out is not None:
         np.copyto(out, base)
         return out
-    return base if np.shape(base) == shape else np.broadcast_to(base, shape).copy()
+    made = np.shape(base) == shape and ((base is not b and base is not c) or not shape)
+    return base if made else np.broadcast_to(base, shape).copy()
 
 
 def logic_3_test(operator: str) -> Callable[..., Any]:
