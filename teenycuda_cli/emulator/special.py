@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.values import Affine, affine, fit, wrap
+from teenycuda_cli.emulator.values import affine, wrap
 
 if TYPE_CHECKING:
     from teenycuda_cli.emulator.lanes import Lanes
@@ -142,10 +142,3 @@ def _time(lanes: Lanes, name: str) -> int:
     if name == "%clock64":
         return now
     return wrap(now >> 32 if name == "%clock_hi" else now, 32)
-
-
-def narrowed(value: Any, width: int) -> Any:
-    """An exact value in a register of that width (`mov.u16` of a special register)."""
-    if type(value) in {int, Affine}:
-        return fit(value, width)
-    return value

@@ -17,7 +17,6 @@ Extents: TypeAlias = tuple[int, ...]
 """Lanes along each axis of a batch: a box of blocks, then a box of threads; axes of one lane are left out."""
 
 SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
-UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
 class Affine:

@@ -22,8 +22,6 @@ class Format:
 
 F64 = Format(53, -1074, 1023)
 F32 = Format(24, -149, 127)
-F16 = Format(11, -24, 15)
-BF16 = Format(8, -133, 127)
 
 
 def _rounds_up(mode: str, negative: bool, odd: bool, tie: int) -> bool:
