@@ -53,9 +53,10 @@ class Special:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The place of a variable in its function's frame, in local memory."""
+    """The place of a variable of `size` bytes in its function's frame, in local memory."""
 
     offset: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,14 @@ from typing import Any
 
 from teenycuda_cli.emulator.ir import (
     BasicBlock,
+    Frame,
     FunctionBody,
     KernelParameter,
     Op,
     Register,
     Source,
 )
+from teenycuda_cli.emulator.opcodes.call import land, lists
 from teenycuda_cli.emulator.opcodes.table import Unsupported, decode
 from teenycuda_cli.emulator.operands import OperandLowering, UnknownOperand, flat_registers
 from teenycuda_cli.emulator.program import BUILT_IN, Program, callee
@@ -33,21 +35,26 @@ class Missing:
     reason: str
 
 
+def _flat(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+    """All statements, those of inner scopes too, however deep."""
+    stack = [iter(statements)]
+    while stack:
+        statement = next(stack[-1], None)
+        if statement is None:
+            stack.pop()
+        elif isinstance(statement, syntax.Block):
+            stack.append(iter(statement.statements))
+        else:
+            yield statement
+
+
 def instructions(statements: tuple[Statement, ...]) -> Iterator[Instruction]:
     """All instructions, those of inner scopes too."""
-    for statement in statements:
-        if isinstance(statement, Instruction):
-            yield statement
-        elif isinstance(statement, syntax.Block):
-            yield from instructions(statement.statements)
+    return (statement for statement in _flat(statements) if isinstance(statement, Instruction))
 
 
 def _variables(statements: tuple[Statement, ...]) -> Iterator[Variable]:
-    for statement in statements:
-        if isinstance(statement, Variable):
-            yield statement
-        elif isinstance(statement, syntax.Block):
-            yield from _variables(statement.statements)
+    return (statement for statement in _flat(statements) if isinstance(statement, Variable))
 
 
 def _names(operand: Any) -> Iterator[str]:
@@ -147,7 +154,7 @@ class Lowering:
         self.program.dynamic_offset = (offset + dynamic_align - 1) // dynamic_align * dynamic_align
         for variable in dynamic:
             self.shared[variable.offset] = self.program.dynamic_offset
-        functions = {function.name for function in self.module.functions} | BUILT_IN
+        functions = {function.name for function in self.module.functions} | BUILT_IN.keys()
         shared_addresses = {v.name: self.shared[v.offset] for v in module}
         self.operands = OperandLowering(self.program, self.addresses | shared_addresses, functions)
 
@@ -193,22 +200,32 @@ class Lowering:
         return block
 
     def _statements(self, statements: tuple[Statement, ...], scopes: Scopes) -> None:
+        """A body, scope by scope."""
         scopes.enter(statements)
-        for statement in statements:
-            if isinstance(statement, Instruction):
-                self._instruction(statement, scopes)
-            elif isinstance(statement, syntax.Loc):
-                self.loc = statement
-            elif isinstance(statement, syntax.Label):
-                if self.block is None or self.block.ops:
-                    self._start(scopes.function)
-                assert self.block is not None
-                self.program.labels[scopes.find_label(statement.name) or ""] = self.block.number
-            elif isinstance(statement, (syntax.Registers, Variable)):
-                scopes.declare(statement)
+        stack = [iter(statements)]
+        while stack:
+            statement = next(stack[-1], None)
+            if statement is None:
+                stack.pop()
+                scopes.leave()
             elif isinstance(statement, syntax.Block):
-                self._statements(statement.statements, scopes)
-        scopes.leave()
+                scopes.enter(statement.statements)
+                stack.append(iter(statement.statements))
+            else:
+                self._statement(statement, scopes)
+
+    def _statement(self, statement: Statement, scopes: Scopes) -> None:
+        if isinstance(statement, Instruction):
+            self._instruction(statement, scopes)
+        elif isinstance(statement, syntax.Loc):
+            self.loc = statement
+        elif isinstance(statement, syntax.Label):
+            if self.block is None or self.block.ops:
+                self._start(scopes.function)
+            assert self.block is not None
+            self.program.labels[scopes.find_label(statement.name) or ""] = self.block.number
+        elif isinstance(statement, (syntax.Registers, Variable)):
+            scopes.declare(statement)
 
     def _instruction(self, instruction: Instruction, scopes: Scopes) -> None:
         if self.block is None:
@@ -223,6 +240,8 @@ class Lowering:
             operands = tuple([self.operands.lower(item, scopes) for item in instruction.operands])
         except UnknownOperand as unknown:
             self._lack(instruction.offset, instruction.name, str(unknown))
+            return
+        if instruction.opcode == "call" and not self._passes(instruction, operands):
             return
         predicate = None
         if instruction.predicate is not None:
@@ -251,6 +270,21 @@ class Lowering:
         self._lack(instruction.offset, f"call {name}", reason)
         return False
 
+    def _passes(self, instruction: Instruction, operands: tuple[Source, ...]) -> bool:
+        """Whether a call gives the callee all that it takes: `.param` variables, as large as its own."""
+        name = callee(instruction) or ""
+        returns, arguments = lists(operands)
+        if name in BUILT_IN:
+            fits = len(arguments) == BUILT_IN[name] and _hold((*returns, *arguments), None)
+        else:
+            body = self.program.functions[name]
+            fits = _hold(returns, body.returns) and _hold(arguments, body.params)
+        if not fits:
+            self._lack(
+                instruction.offset, f"call {name}", "arguments that are not the callee's .param variables"
+            )
+        return fits
+
     def _gathered(self, op: Op) -> bool:
         """Whether an earlier instruction of the block has waited for the same lanes already."""
         assert self.block is not None
@@ -276,7 +310,7 @@ class Lowering:
         """The block where a call comes back, of its own; lanes that did not call go on behind it."""
         calling = self.block
         landing = self._start(scopes.function)
-        form = replace(op.operation.form, opcode="landing", build=_land)
+        form = replace(op.operation.form, opcode="landing", build=land)
         operation = replace(op.operation, form=form, destinations=(), sources=())
         landing.ops.append(replace(op, operation=operation, predicate=None, reads=(), writes=()))
         behind = self._start(scopes.function)
@@ -347,7 +381,11 @@ def _closure(name: str, functions: dict[str, FunctionBody]) -> set[str]:
     return found
 
 
-def _land(emit: Any, op: Op) -> None:
-    from teenycuda_cli.emulator.opcodes.call import land  # noqa: PLC0415  (the instructions' code needs the program's)
-
-    land(emit, op)
+def _hold(sources: tuple[Source, ...], variables: tuple[Variable, ...] | None) -> bool:
+    """Whether operands are `.param` variables, with room for those of the callee where they are known."""
+    if variables is not None and len(sources) != len(variables):
+        return False
+    sizes = [0] * len(sources) if variables is None else [variable.size or 0 for variable in variables]
+    return all(
+        isinstance(source, Frame) and source.size >= size for source, size in zip(sources, sizes, strict=True)
+    )

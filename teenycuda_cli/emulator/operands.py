@@ -76,8 +76,9 @@ class OperandLowering:
             return Label(label)
         table = scopes.find_table(name)
         if table is not None:
-            self.program.tables[name] = table
-            return Label(name)
+            unique, targets = table
+            self.program.tables[unique] = targets
+            return Label(unique)
         elements = scopes.find_vector(name)
         if elements is not None:
             return Group(elements)

@@ -9,8 +9,8 @@ from teenycuda_cli.ptx import syntax
 from teenycuda_cli.ptx.source import Source as Text
 from teenycuda_cli.ptx.syntax import Instruction
 
-BUILT_IN = frozenset(("vprintf", "__assertfail"))
-"""Functions that the driver brings."""
+BUILT_IN = {"vprintf": 2, "__assertfail": 5}
+"""Functions that the driver brings, and how many arguments they take."""
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ class Scope:
     vectors: dict[str, tuple[Register, ...]] = field(default_factory=dict)
     variables: dict[str, Source] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)  # name → name unique in the program
-    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tables: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)  # name → the same, targets
 
 
 class Scopes:
@@ -46,7 +46,7 @@ class Scopes:
             if isinstance(statement, Label):
                 scope.labels[statement.name] = mark + statement.name
             elif isinstance(statement, LabelTable):
-                scope.tables[statement.name] = statement.targets
+                scope.tables[statement.name] = mark + statement.name, statement.targets
         self.open.append(scope)
 
     def leave(self) -> None:
@@ -77,9 +77,10 @@ class Scopes:
         function = self.function
         align = max(variable.align, 1)
         offset = (function.frame_size + align - 1) // align * align
-        function.frame_size = offset + max(variable.size or 0, 1)
+        size = max(variable.size or 0, 1)
+        function.frame_size = offset + size
         function.frame[f"{self.entered}:{variable.name}"] = (offset, variable)
-        return Frame(offset)
+        return Frame(offset, size)
 
     def register(self, name: str, type_name: str) -> Register:
         """A new register."""
@@ -115,10 +116,12 @@ class Scopes:
         """The unique name of a label."""
         return next((s.labels[name] for s in reversed(self.open) if name in s.labels), None)
 
-    def find_table(self, name: str) -> tuple[str, ...] | None:
-        """The labels of a `.branchtargets` table, unique names."""
-        targets = next((s.tables[name] for s in reversed(self.open) if name in s.tables), None)
-        return None if targets is None else tuple([self.find_label(target) or target for target in targets])
+    def find_table(self, name: str) -> tuple[str, tuple[str, ...]] | None:
+        """The unique name of a `.branchtargets` table, and those of its labels."""
+        found = next((s.tables[name] for s in reversed(self.open) if name in s.tables), None)
+        if found is None:
+            return None
+        return found[0], tuple([self.find_label(target) or target for target in found[1]])
 
 
 def _tag(type_name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from teenycuda_cli.errors import LaunchError, TimeoutExpired
+from teenycuda_cli.errors import LaunchError, TimeoutExpired, UnsupportedError
 from tests.emulator.harness import HEAD, INDEX, Session, entry, run, store
 
 LANES = pytest.mark.parametrize("lanes", [1, 64, 1 << 16])
@@ -321,8 +321,6 @@ def test_shapes_of_grid_and_block() -> None:
 
 def test_unsupported_instructions_are_all_named() -> None:
     """Everything that the emulator lacks is listed with its line, before anything runs."""
-    from teenycuda_cli.errors import UnsupportedError
-
     text = entry(
         "frobnicate.u32 %r0, %r1;\nadd.u32 %r0, %r1, %r2;\nadd.sat.u64 %d0, %d1, %d2;\n call nothere;"
     )
@@ -341,3 +339,44 @@ def test_unsupported_instructions_are_all_named() -> None:
         == f"k.ptx:{first + 3}: call nothere: the function is not defined in this file"
     )
     assert HEAD in text
+
+
+ADD_ONE = """.func (.param .b32 r) f(.param .b32 a) {
+  .reg .b32 %q<3>; ld.param.u32 %q1, [a]; add.u32 %q2, %q1, 1; st.param.b32 [r], %q2; ret; }
+.extern .func (.param .b32 r) vprintf(.param .b64 format, .param .b64 arguments);"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "(rr), f, (%r1)",
+        "(rr), f, (5)",
+        "(rr), f, (small)",
+        "(%r1), f, (rr)",
+        "(rr), f",
+        "(rr), vprintf, (%d1, %d2)",
+    ],
+)
+def test_a_call_passes_param_variables_alone(call: str) -> None:
+    """Anything else would read or write local memory at an address of the kernel's choice, and is refused."""
+    body = f"{{ .param .b32 rr; .param .b16 small; call {call}; }}"
+    with pytest.raises(UnsupportedError, match="lacks"):
+        run(entry(body, before=ADD_ONE), 1)
+
+
+def test_branch_tables_of_one_name_in_two_functions() -> None:
+    """Each function jumps by its own."""
+    callee = """.func (.param .b32 r) f(.param .b32 a) {
+      .reg .b32 %q<3>; ts: .branchtargets A, B; ld.param.u32 %q1, [a]; brx.idx %q1, ts;
+      A: mov.u32 %q2, 10; bra E; B: mov.u32 %q2, 20; E: st.param.b32 [r], %q2; ret; }"""
+    body = """ts: .branchtargets C, D; and.b32 %r1, %r76, 1;
+    { .param .b32 rr; .param .b32 aa; st.param.b32 [aa], %r1; call (rr), f, (aa); ld.param.b32 %r2, [rr]; }
+    brx.idx %r1, ts; C: add.u32 %r2, %r2, 1; bra X; D: add.u32 %r2, %r2, 2; X:"""
+    result = run(entry(INDEX + body + store("%r2"), before=callee), 32)
+    np.testing.assert_array_equal(result, np.where(np.arange(32) & 1, 22, 11))
+
+
+def test_scopes_may_nest_as_deep_as_they_like() -> None:
+    """Thousands of braces are no recursion."""
+    result = run(entry(INDEX + "{" * 3000 + store("%r79") + "}" * 3000), 32)
+    np.testing.assert_array_equal(result, np.arange(32))

@@ -85,7 +85,7 @@ def restore(lanes: Any, mask: Any, address: Any, dtype: Any) -> Any:
 def call(emit: Emitter, op: Op) -> None:
     """Arguments into the callee's frame, and on at its first block."""
     name = callee(op.instruction) or ""
-    returns, arguments = lists(op)
+    returns, arguments = lists(op.operands)
     mask = emit.mask(op)
     if name in BUILT_IN:
         _built_in(emit, op, name, returns, arguments, mask)
@@ -95,7 +95,7 @@ def call(emit: Emitter, op: Op) -> None:
     emit.line(f"if {mask} is not False:")
     for number, register in enumerate(emit.saved(body)):
         dtype = emit.kept(register).dtype
-        address = emit.argument(Frame(emit.block.function.spill_offset + 8 * number)).text
+        address = emit.argument(Frame(emit.block.function.spill_offset + 8 * number, 8)).text
         emit.line(f"  {emit.bind(save)}(S, {mask}, {address}, {emit.current(register)}, {emit.bind(dtype)})")
     pointer = emit.program.stack_pointer
     base = ""
@@ -105,7 +105,7 @@ def call(emit: Emitter, op: Op) -> None:
         moved = emit.temporary()
         push = emit.bind(Push(emit.program, op, body.frame_size))
         emit.line(f"  {moved} = {push}(S, {base}, {mask})")
-    for argument, variable in zip(arguments, body.params, strict=False):
+    for argument, variable in zip(arguments, body.params, strict=True):
         offset = body.frame[f"0:{variable.name}"][0]
         target = f"{emit.bind(plus64)}(S, {base}, {offset})" if base else str(body.frame_base + offset)
         source = emit.argument(argument).text
@@ -130,29 +130,29 @@ _INT64 = "K_int64"
 def land(emit: Emitter, op: Op) -> None:
     """Where a call comes back: results into the caller's frame, and what it had saved into registers."""
     body = emit.program.functions[callee(op.instruction) or ""]
-    returns, _ = lists(op)
+    returns, _ = lists(op.operands)
     pointer = emit.program.stack_pointer
     if body.recursive:
         assert pointer is not None
         emit.line(f"t0 = {emit.bind(plus64)}(S, S.R[{pointer.home}], {-body.frame_size})")
         emit.line(f"S.assign({pointer.home}, t0, m, w, {_INT64})")
-    for target, variable in zip(returns, body.returns, strict=False):
+    for target, variable in zip(returns, body.returns, strict=True):
         offset = body.frame[f"0:{variable.name}"][0]
         source = f"{emit.bind(plus64)}(S, t0, {offset})" if body.recursive else str(body.frame_base + offset)
         into = emit.argument(target).text
         emit.line(f"{emit.bind(copy_local)}(S, m, {into}, {source}, {variable.size})")
     for number, register in enumerate(emit.saved(body)):
         dtype = emit.bind(emit.kept(register).dtype)
-        address = emit.argument(Frame(emit.block.function.spill_offset + 8 * number)).text
+        address = emit.argument(Frame(emit.block.function.spill_offset + 8 * number, 8)).text
         emit.line(f"S.assign({register.home}, {emit.bind(restore)}(S, m, {address}, {dtype}), m, w, {dtype})")
 
 
-def lists(op: Op) -> tuple[tuple[Source, ...], tuple[Source, ...]]:
+def lists(operands: tuple[Source, ...]) -> tuple[tuple[Source, ...], tuple[Source, ...]]:
     """A call's returns and arguments."""
     before: tuple[Source, ...] = ()
     after: tuple[Source, ...] = ()
     seen = False
-    for operand in op.operands:
+    for operand in operands:
         if isinstance(operand, Label):
             seen = True
         elif isinstance(operand, Group):
