@@ -39,7 +39,7 @@ def check_count(kernel: Kernel, arguments: Sequence[Argument], path: str, *, sev
 
     texts = [argument.text for argument in arguments]
     hidden = len(kernel.roles) - wanted
-    filled = f", and {hidden} hidden one{'' if hidden == 1 else 's'} that teenycuda fills in" if hidden else ""
+    filled = f", and {hidden} hidden one{'s' * (hidden > 1)} that teenycuda fills in" if hidden else ""
     if arguments:
         message = f"{kernel.name} takes {wanted} argument(s){filled}; {len(arguments)} were given"
     else:
