@@ -7,12 +7,19 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
 from teenycuda_cli import __version__
-from teenycuda_cli.errors import FileError, InternalError, OutOfMemory, TeenycudaError, TimeoutExpired
+from teenycuda_cli.errors import (
+    FileError,
+    InternalError,
+    OutOfMemory,
+    TeenycudaError,
+    TimeoutExpired,
+    UsageError,
+)
 
 COMMANDS = {
     "inspect": "Tell what a PTX file, cubin or fatbin is.",
@@ -127,17 +134,7 @@ def _leave(code: int) -> NoReturn:
 
 def _report(command: str, error: TeenycudaError, as_json: bool) -> int:
     if as_json:
-        _print_error_document(
-            command,
-            error.exit_code,
-            kind=error.kind,
-            message=error.message,
-            file=error.file,
-            line=error.line,
-            column=error.column,
-            hint=error.hint,
-            context=list(error.context),
-        )
+        _print_error_document(command, error)
         return error.exit_code
     lines = [f"{error.place}: error: {error.message}" if error.place else f"error: {error.message}"]
     lines += error.context
@@ -149,19 +146,17 @@ def _report(command: str, error: TeenycudaError, as_json: bool) -> int:
 
 def _report_click(command: str, error: click.ClickException, as_json: bool) -> int:
     if as_json:
-        _print_error_document(command, error.exit_code, kind="usage", message=error.format_message())
+        _print_error_document(command, UsageError(error.format_message()), error.exit_code)
     else:
         error.show()
     return error.exit_code
 
 
-def _print_error_document(command: str, exit_code: int, **error: Any) -> None:
+def _print_error_document(command: str, error: TeenycudaError, exit_code: int | None = None) -> None:
     document = {
         "schema": f"teenycuda.{command}/1",
-        "error": dict.fromkeys(("kind", "message", "file", "line", "column", "hint"))
-        | {"context": []}
-        | error,
-        "exit_code": exit_code,
+        "error": error.document,
+        "exit_code": error.exit_code if exit_code is None else exit_code,
     }
     try:
         click.echo(json.dumps(document, indent=2))

@@ -7,7 +7,8 @@ those of the command line's contract.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 
 class TeenycudaError(Exception):
@@ -39,6 +40,20 @@ class TeenycudaError(Exception):
         self.column = column
         self.hint = hint
         self.context = context
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The parts as `--json` prints them, under the same keys for every error."""
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "hint": self.hint,
+            "context": list(self.context),
+            "unsupported": [],
+        }
 
     @property
     def place(self) -> str:
@@ -95,11 +110,40 @@ class DeviceFault(LaunchError):
     """A fault that a GPU tells without its place: the emulator can find that."""
 
 
+@dataclass(frozen=True, slots=True)
+class UnsupportedInstruction:
+    """An instruction that the emulator lacks, every line of the file where it stands, and why."""
+
+    instruction: str
+    lines: tuple[int, ...]
+    reason: str
+
+
 class UnsupportedError(TeenycudaError):
     """Something that the emulator lacks; all of it is named at once, before anything runs."""
 
     exit_code = 5
     kind = "unsupported"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        hint: str | None = None,
+        context: tuple[str, ...] = (),
+        instructions: tuple[UnsupportedInstruction, ...] = (),
+    ) -> None:
+        """The place is that of the first use."""
+        super().__init__(message, file=file, line=line, column=column, hint=hint, context=context)
+        self.instructions = instructions
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """With the instructions under `unsupported`."""
+        return super().document | {"unsupported": [asdict(each) for each in self.instructions]}
 
 
 class TimeoutExpired(TeenycudaError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from teenycuda_cli.emulator.ir import (
@@ -15,24 +15,15 @@ from teenycuda_cli.emulator.ir import (
     Register,
     Source,
 )
+from teenycuda_cli.emulator.missing import Missing, unsupported
 from teenycuda_cli.emulator.opcodes.call import land, lists
 from teenycuda_cli.emulator.opcodes.table import Unsupported, decode
 from teenycuda_cli.emulator.operands import OperandLowering, UnknownOperand, flat_registers
 from teenycuda_cli.emulator.program import BUILT_IN, Program, callee
 from teenycuda_cli.emulator.scopes import Scopes
-from teenycuda_cli.errors import UnsupportedError
 from teenycuda_cli.ptx import syntax
 from teenycuda_cli.ptx.source import Source as Text
 from teenycuda_cli.ptx.syntax import Function, Instruction, Module, Statement, Variable
-
-
-@dataclass(slots=True)
-class Missing:
-    """An instruction or feature that the emulator lacks."""
-
-    offset: int
-    name: str
-    reason: str
 
 
 def _flat(statements: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -101,7 +92,7 @@ class Lowering:
         for function in reached:
             self._function(function)
         if self.missing:
-            raise self._unsupported()
+            raise unsupported(self.entry.name, program.text, self.missing)
         self._find_recursion()
         last = self.entry.parameters[-1] if self.entry.parameters else None
         program.parameter_size = last.offset + last.size if last else 0
@@ -349,24 +340,6 @@ class Lowering:
 
     def _lack(self, offset: int, name: str, reason: str) -> None:
         self.missing.append(Missing(offset, name, reason))
-
-    def _unsupported(self) -> UnsupportedError:
-        text = self.program.text
-        lines = []
-        for item in self.missing:
-            line, _ = text.position(item.offset)
-            lines.append(f"{text.name}:{line}: {item.name}: {item.reason}")
-        first_line, first_column = text.position(self.missing[0].offset)
-        count = len(self.missing)
-        what = "an instruction" if count == 1 else f"{count} instructions"
-        return UnsupportedError(
-            f"the kernel {self.entry.name} uses {what} that the emulator lacks",
-            file=text.name,
-            line=first_line,
-            column=first_column,
-            context=tuple(dict.fromkeys(lines)),
-            hint="run it on a GPU with --device cuda",
-        )
 
 
 def _closure(name: str, functions: dict[str, FunctionBody]) -> set[str]:

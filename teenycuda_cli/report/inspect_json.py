@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from teenycuda_cli.ptx.metadata import KEYS
 
 if TYPE_CHECKING:
-    from teenycuda_cli.errors import TeenycudaError
     from teenycuda_cli.inspection import FileFacts
     from teenycuda_cli.ptx.inspection import KernelFacts
 
@@ -23,8 +22,8 @@ def json_pieces(files: Sequence[FileFacts], exit_code: int) -> Iterator[str]:
     for index, file in enumerate(files):
         yield ",\n" if index else "\n"
         yield from _file_pieces(file)
-    first_error = next((file.error for file in files if file.error), None)
-    yield f'\n],\n"error": {json.dumps(_error(first_error))},\n"exit_code": {exit_code}\n}}\n'
+    error = next((file.error.document for file in files if file.error), None)
+    yield f'\n],\n"error": {json.dumps(error)},\n"exit_code": {exit_code}\n}}\n'
 
 
 def _file_pieces(file: FileFacts) -> Iterator[str]:
@@ -79,7 +78,7 @@ def _tail(file: FileFacts) -> dict[str, Any]:
             for image in images
         ],
         "warnings": list(file.warnings),
-        "error": _error(file.error),
+        "error": file.error and file.error.document,
     }
 
 
@@ -116,17 +115,4 @@ def _kernel(kernel: KernelFacts) -> dict[str, Any]:
             key: {"value": setting.value, "source": setting.source}
             for key, setting in ((key, metadata.setting(key)) for key in KEYS)
         },
-    }
-
-
-def _error(error: TeenycudaError | None) -> dict[str, Any] | None:
-    if error is None:
-        return None
-    return {
-        "kind": error.kind,
-        "message": error.message,
-        "file": error.file,
-        "line": error.line,
-        "column": error.column,
-        "hint": error.hint,
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from teenycuda_cli.errors import AssembleError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -66,14 +68,13 @@ def _error_document(result: LoadResult) -> dict[str, Any] | None:
     if result.ok:
         return None
     first = next((each for each in result.diagnostics if each.severity == "error"), None)
-    return {
-        "kind": "assemble",
-        "message": first.message if first else "the assembler failed",
-        "file": result.image.name,
-        "line": first.line if first else None,
-        "column": first.column if first else None,
-        "hint": first.hint if first else None,
-    }
+    return AssembleError(
+        first.message if first else "the assembler failed",
+        file=result.image.name,
+        line=first.line if first else None,
+        column=first.column if first else None,
+        hint=first.hint if first else None,
+    ).document
 
 
 def messages(result: LoadResult) -> Iterator[str]:

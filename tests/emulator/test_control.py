@@ -320,24 +320,27 @@ def test_shapes_of_grid_and_block() -> None:
 
 
 def test_unsupported_instructions_are_all_named() -> None:
-    """Everything that the emulator lacks is listed with its line, before anything runs."""
+    """Everything that the emulator lacks is named once with all of its lines, before anything runs."""
+    from teenycuda_cli.errors import UnsupportedError
+
     text = entry(
-        "frobnicate.u32 %r0, %r1;\nadd.u32 %r0, %r1, %r2;\nadd.sat.u64 %d0, %d1, %d2;\n call nothere;"
+        "frobnicate.u32 %r0, %r1;\nadd.sat.u64 %d0, %d1, %d2;\nadd.u32 %r0, %r1, %r2;\n"
+        "frobnicate.u32 %r1, %r1; frobnicate.u32 %r2, %r1;\nfrobnicate.s32 %r0, %r1;\n call nothere;"
     )
     with pytest.raises(UnsupportedError) as caught:
         run(text, 1)
-    lines = text.split("\n")
-    first = lines.index("frobnicate.u32 %r0, %r1;") + 1
+    first = text.split("\n").index("frobnicate.u32 %r0, %r1;") + 1
     assert caught.value.line == first
-    assert (
-        caught.value.context[0]
-        == f"k.ptx:{first}: frobnicate.u32: the emulator has no instruction frobnicate"
-    )
-    assert caught.value.context[1].startswith(f"k.ptx:{first + 2}: add.sat.u64: ")
-    assert (
-        caught.value.context[2]
-        == f"k.ptx:{first + 3}: call nothere: the function is not defined in this file"
-    )
+    assert "4 instructions that the emulator lacks, in 6 places" in caught.value.message
+    reason = "the emulator has no instruction frobnicate"
+    unsigned, sum64, signed, call = caught.value.context
+    assert unsigned == f"frobnicate.u32 3 times, at lines {first}, {first + 3}: {reason}"
+    assert sum64.startswith(f"add.sat.u64 at line {first + 1}: ")
+    assert signed == f"frobnicate.s32 at line {first + 4}: {reason}"
+    assert call == f"call nothere at line {first + 5}: the function is not defined in this file"
+    told = caught.value.document["unsupported"]
+    assert told[0] == {"instruction": "frobnicate.u32", "lines": (first, first + 3), "reason": reason}
+    assert [each["instruction"] for each in told[1:]] == ["add.sat.u64", "frobnicate.s32", "call nothere"]
     assert HEAD in text
 
 
