@@ -40,10 +40,9 @@ def check_count(kernel: Kernel, arguments: Sequence[Argument], path: str, *, sev
     texts = [argument.text for argument in arguments]
     hidden = len(kernel.roles) - wanted
     filled = f", and {hidden} hidden one{'s' * (hidden > 1)} that teenycuda fills in" if hidden else ""
-    if arguments:
-        message = f"{kernel.name} takes {wanted} argument(s){filled}; {len(arguments)} were given"
-    else:
-        message = f"{kernel.name} takes {wanted} argument(s){filled}; none is given"
+    takes = f"{wanted} argument{'s' if wanted != 1 else ''}" if wanted else "no argument"
+    given = {0: "none is given", 1: "1 is given"}.get(len(arguments), f"{len(arguments)} are given")
+    message = f"{kernel.name} takes {takes}{filled}; {given}"
     command = signature.starting_command(path, kernel, several=several)
     raise UsageError(message, context=signature.parameter_lines(kernel, texts), hint=f"start from: {command}")
 

@@ -66,11 +66,11 @@ def pack_scalar(argument: Argument, parameter: Parameter, value: Scalar) -> byte
         return _pack_integer(argument, parameter, element, int(value.number))
     number = value.number
     if parameter.size != element.size or (_is_float(parameter) and _is_other_float(parameter, element)):
-        _refuse(argument, parameter, f"{element.name} is {element.size} bytes", _suggestion(parameter, value))
+        hint = _pointer_hint(parameter, element, value) or _suggestion(parameter, value)
+        _refuse(argument, parameter, f"{element.name} is {element.size} bytes", hint)
     if _is_other_float(parameter, element):
-        fits = isinstance(whole(number), int)
-        _refuse(argument, parameter, f"{element.name} is a float, the parameter holds an integer",
-                _suggestion(parameter, value) if fits else None)  # fmt: skip
+        hint = _pointer_hint(parameter, element, value) or _number_hint(parameter, value)
+        _refuse(argument, parameter, f"{element.name} is a float, the parameter holds an integer", hint)
     if (isinstance(number, int) or isfinite(number)) and abs(number) > greatest(element):
         _refuse(argument, parameter, f"{value.text} is beyond {element.name}'s {greatest(element):g}",
                 f"write {element.name}:inf for infinity")  # fmt: skip
@@ -138,6 +138,20 @@ def _suggestion(parameter: Parameter, value: Scalar | None, text: str | None = N
         names = [e.name for e in ELEMENT_TYPES.values() if e.scalar and e.size == parameter.size]
         return "say which type it is: " + ", ".join(f"{name}:{shown}" for name in names)
     return "a struct by value is given as bytes:HEX or bytes:@FILE"
+
+
+def _number_hint(parameter: Parameter, value: Scalar) -> str | None:
+    """How to write a whole number for an integer parameter; None for any other number."""
+    return _suggestion(parameter, value) if isinstance(whole(value.number), int) else None
+
+
+def _pointer_hint(parameter: Parameter, element: ElementType, value: Scalar) -> str | None:
+    """For a float where 8 bytes are no float: most likely a pointer, to such numbers."""
+    if parameter.size != POINTER_BYTES or parameter.array or _is_float(parameter):
+        return None
+    number = _number_hint(parameter, value) if parameter.type else None
+    hint = f"if it is a pointer, give a buffer: ptr:4096x{element.name}"
+    return f"{hint}; if a number, {number}" if number else hint
 
 
 def _refuse(argument: Argument, parameter: Parameter, why: str, hint: str | None) -> NoReturn:

@@ -367,7 +367,7 @@ USAGE = [
     (("--block", "1,1,65"), "z is 65"),
     (("--block", "64,32"), "is 2048 threads"),
     (("--shared", "300000"), "shared memory of 300000 bytes"),
-    (("--arg", "extra=1"), "takes 4 argument(s); 5 were given"),
+    (("--arg", "extra=1"), "takes 4 arguments; 5 are given"),
     (("--expect", "z=1"), "no buffer is called 'z'"),
     (("--expect", "y"), "expected NAME=WHAT"),
     (("--expect", "y=zz"), "no argument is called 'zz'"),
@@ -406,11 +406,28 @@ def test_usage_errors(launch: Launch, words: tuple[str, ...], says: str) -> None
     assert contents() == before
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "scale takes 4 arguments; none is given"),
+        (("--arg", "1"), "scale takes 4 arguments; 1 is given"),
+        (("--arg", "1", "--arg", "2"), "scale takes 4 arguments; 2 are given"),
+    ],
+)
+def test_too_few_arguments(launch: Launch, words: tuple[str, ...], says: str) -> None:
+    """The message counts what is wanted and what is given."""
+    done = launch("scale", "--grid", "1", *words)
+    assert done.code == 2
+    assert f"{says}\n" in done.err
+
+
 ARGUMENTS = [
     ("x=ptr:200xf23", "unknown element type 'f23'"),
     ("x=i32:5", None),
     ("x=5", None),
     ("x=f32:5", "does not fit .param .u64 x"),
+    ("x=f32:5", "hint: if it is a pointer, give a buffer: ptr:4096xf32; if a number, write u64:5"),
+    ("x=f64:0.5", "hint: if it is a pointer, give a buffer: ptr:4096xf64\n"),
     ("x=ptr:1000000000000xf32", "do not fit this machine's memory"),
     ("x=ptr:999999999999999999x999999999999999999xf64", "do not fit this machine's memory"),
     ("x=ptr:200xi32=1.5", "not a whole number"),
