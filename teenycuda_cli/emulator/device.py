@@ -18,6 +18,7 @@ from teenycuda_cli.driver.device import (
     LaunchOutcome,
     Limits,
 )
+from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import FullLanes
 from teenycuda_cli.emulator.lower import Lowering
@@ -33,6 +34,8 @@ STREAMING_LANES = 1 << 18
 """For kernels whose work on arrays runs tile by tile."""
 LOCAL_BYTES = 1 << 26
 """Local and shared memory of one batch, at most, unless a single block needs more."""
+REGISTER_BYTES = 1 << 27
+"""The same for the arrays of registers."""
 WATCHDOG_STEPS = 20_000_000
 FEW_LANES = 30
 """Lanes of a loop at most that run one after the other in plain Python."""
@@ -261,18 +264,10 @@ class EmulatedFunction:
 
     def _run(self, launch: Launch) -> None:
         kernel = self.kernel
-        options = self._device.options
-        lanes_wanted = options.lanes
-        if kernel.streams and lanes_wanted == DEFAULT_LANES:
-            lanes_wanted = STREAMING_LANES
-        blocks = max(1, lanes_wanted // launch.threads)
-        if launch.cooperative:  # its blocks may wait for one another
-            blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
-        memory = launch.shared_size + launch.local_size * launch.threads
-        if memory and not launch.cooperative:
-            blocks = max(1, min(blocks, LOCAL_BYTES // memory))
         arguments = kernel.arguments(launch.parameters)
-        for origin, box in boxes(launch.grid, blocks):
+        for origin, box in boxes(launch.grid, self._blocks(launch)):
+            if launch.deadline is not None and now() > launch.deadline:
+                raise faults.timeout(kernel.program, None, launch.timeout)
             batch = Batch(launch, origin, box, self._buffers)
             batch.splits = kernel.streams and box[0] > 1
             try:
@@ -282,6 +277,21 @@ class EmulatedFunction:
                 for start, size in ((x, width - 1), (x + width - 1, 1)):
                     part = Batch(launch, (start, y, z), (size, height, depth), self._buffers)
                     self._run_batch(part, arguments)
+
+    def _blocks(self, launch: Launch) -> int:
+        """The blocks of a batch: as many as its lanes, its memory and its registers allow."""
+        if launch.cooperative:  # its blocks may wait for one another
+            return launch.grid[0] * launch.grid[1] * launch.grid[2]
+        kernel = self.kernel
+        lanes = self._device.options.lanes
+        if kernel.streams and lanes == DEFAULT_LANES:
+            lanes = STREAMING_LANES
+        lanes = min(lanes, REGISTER_BYTES // max(1, kernel.lane_bytes))
+        blocks = lanes // launch.threads
+        memory = launch.shared_size + launch.local_size * launch.threads
+        if memory:
+            blocks = min(blocks, LOCAL_BYTES // memory)
+        return max(1, blocks)
 
     def _run_batch(self, batch: Batch, arguments: list[Any]) -> None:
         kernel = self.kernel

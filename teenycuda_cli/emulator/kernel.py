@@ -44,6 +44,10 @@ class Kernel:
             for register in program.registers
             if register.home >= 0
         }
+        # registers that live across blocks have two arrays, to be written while the old value is read
+        self.lane_bytes: int = sum(dtype.itemsize for dtype in self.dtypes) + 2 * sum(
+            dtype.itemsize for dtype in self._dtypes_of.values()
+        )
         self.undefined = self._undefined(emitter)
         self.needs = {header: self._needs(header) for header in self.loops}
         self._lanewise: dict[int, Any] = {}

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -462,3 +464,24 @@ def test_an_f32_variable_with_a_value_beyond_f32_is_infinite() -> None:
         before=".global .f32 big = 0d7FE0000000000000;",
     )
     assert run(text, 1)[0] == 0x7F800000
+
+
+def test_many_registers_make_batches_smaller() -> None:
+    """A thousand f64 that all live at once, in 128 Ki threads, take less than 300 MB."""
+    count, threads = 1000, 1 << 17
+    numbers = "".join(f"cvt.rn.f64.u32 %w{k}, %r5; add.u32 %r5, %r5, %r76;" for k in range(count))
+    total = "".join(f"add.f64 %g1, %g1, %w{k};" for k in range(count))
+    body = f"""{INDEX} .reg .f64 %w<{count}>; mul.lo.u32 %r5, %r79, %r79; mov.f64 %g1, 0d0000000000000000;
+    {numbers} bar.sync 0; {total} cvt.rzi.u32.f64 %r9, %g1; {store("%r9")}"""
+    program = f"""
+import resource, sys
+import numpy as np
+from tests.emulator.harness import Session
+session = Session({entry(body)!r})
+out = session.buffer("out", np.zeros({threads}, np.uint32))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+session.launch(out, grid=({threads // 256},), block=(256,))
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 300
