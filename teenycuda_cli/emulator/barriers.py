@@ -55,17 +55,14 @@ class Barriers:
         return () if site.waits else ((following, mask),)
 
     def release(self, lanes: Lanes, pending: dict[int, Mask]) -> None:
-        """Nothing else can run: let blocks whose threads are all at a barrier go on."""
+        """Let blocks whose threads are all at a barrier go on; LaunchError if nothing can."""
         first = self.waiting[0]
-        if len(self.waiting) == 1 and first.count is None and not first.site.reduction:
+        running = bool(pending)
+        if not running and len(self.waiting) == 1 and first.count is None and not first.site.reduction:
             self.waiting = []
             pending[first.following] = None if first.mask.all() else first.mask
             return
-        threads = self.batch.threads
-        alive = np.zeros((self.batch.block_count, threads), bool)
-        for arrival in self.waiting:
-            if arrival.site.waits:
-                alive |= arrival.mask.reshape(alive.shape)
+        alive = self._alive(pending)
         living = alive.sum(axis=1)
         arrived: dict[int, Any] = {}
         expected: dict[int, Any] = {}
@@ -81,6 +78,8 @@ class Barriers:
             expected[barrier] = now_expected
         going = {b: (arrived[b] >= expected[b]) & (arrived[b] > 0) for b in arrived}
         if not any(g.any() for g in going.values()):
+            if running:
+                return
             raise self._deadlock(living)
         left: list[Arrival] = []
         reductions: list[tuple[int, Arrival, Any]] = []
@@ -110,6 +109,16 @@ class Barriers:
         for block, mask in list(pending.items()):
             if mask is not None and mask.all():
                 pending[block] = None
+
+    def _alive(self, pending: dict[int, Mask]) -> Any:
+        """The threads of each block that wait or run."""
+        alive = np.zeros((self.batch.block_count, self.batch.threads), bool)
+        for arrival in self.waiting:
+            if arrival.site.waits:
+                alive |= arrival.mask.reshape(alive.shape)
+        for mask in pending.values():
+            alive |= True if mask is None else mask.reshape(alive.shape)
+        return alive
 
     def _by_barrier(self) -> list[tuple[int, Arrival]]:
         """Arrivals with one barrier number each."""

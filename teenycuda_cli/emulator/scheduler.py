@@ -57,6 +57,8 @@ class Scheduler:
         deferred: set[int] = set()
         while pending:
             block = self._choose(pending, since, deferred, lanes)
+            if block in self.kernel.spinning and not self.steps % SPIN_PATIENCE and loop is None:
+                self._release_others(lanes, pending, since)
             mask = pending.pop(block)
             self.steps += 1
             if not self.steps & 15:
@@ -88,6 +90,15 @@ class Scheduler:
                 else:
                     pending[target] = part
                     since[target] = self.steps
+
+    def _release_others(self, lanes: Lanes, pending: dict[int, Mask], since: dict[int, int]) -> None:
+        """Lanes spin: what they wait for may stand behind a barrier that all of a block have come to."""
+        if not any(arrival.site.waits for arrival in self.barriers.waiting):
+            return
+        before = set(pending)
+        self.barriers.release(lanes, pending)
+        for block in pending.keys() - before:
+            since[block] = self.steps
 
     def _choose(
         self, pending: dict[int, Mask], since: dict[int, int], deferred: set[int], lanes: Lanes
