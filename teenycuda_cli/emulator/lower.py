@@ -221,11 +221,11 @@ class Lowering:
     def _instruction(self, instruction: Instruction, scopes: Scopes) -> None:
         if self.block is None:
             self._start(scopes.function)
+        if instruction.opcode == "call" and not self._callable(instruction):
+            return
         operation = decode(instruction)
         if isinstance(operation, Unsupported):
             self._lack(instruction.offset, instruction.name, operation.reason)
-            return
-        if instruction.opcode == "call" and not self._callable(instruction):
             return
         try:
             operands = tuple([self.operands.lower(item, scopes) for item in instruction.operands])

@@ -13,6 +13,9 @@ from teenycuda_cli.ptx.layout import SIZES
 from teenycuda_cli.ptx.source import Source
 from teenycuda_cli.ptx.syntax import Float, Integer, Module, SymbolAddress, Variable
 
+CODE_BASE = 0x1000
+"""Functions' addresses, as variables hold them: told apart, never null, and no memory is there."""
+
 
 def place_variables(module: Module, arena: Arena, text: Source) -> tuple[dict[str, int], list[int]]:
     """Addresses by name, and those of the regions to give back."""
@@ -34,10 +37,11 @@ def place_variables(module: Module, arena: Arena, text: Source) -> tuple[dict[st
         addresses[variable.name] = (region.start + align - 1) // align * align
         regions.append(region.start)
         placed.append(variable)
+    functions = {function.name: CODE_BASE + 16 * number for number, function in enumerate(module.functions)}
     for variable in placed:
         data = bytearray(variable.size or 0)
         if variable.initializer is not None:
-            _fill(data, 0, variable.initializer, variable, list(variable.shape), addresses, text)
+            _fill(data, 0, variable.initializer, variable, list(variable.shape), functions | addresses, text)
         arena.bytes_at(addresses[variable.name], len(data))[:] = memoryview(data)
     return addresses, regions
 
