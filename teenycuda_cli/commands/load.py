@@ -12,7 +12,8 @@ import click
 from teenycuda_cli.driver.image import read_image
 from teenycuda_cli.driver.load_where import load
 from teenycuda_cli.driver.loading import LoadOptions, LoadResult
-from teenycuda_cli.errors import UsageError
+from teenycuda_cli.driver.registry import start_device
+from teenycuda_cli.errors import TeenycudaError, UsageError
 from teenycuda_cli.files import write_whole
 from teenycuda_cli.report import load as report
 
@@ -74,8 +75,13 @@ def command(
         teenycuda load kernel.ptx --arch sm_90a --cubin kernel.cubin
         teenycuda load kernel.ptx --arch sm_80 --max-registers 32 --json
     """
-    _check_output(file, cubin, as_json)
-    image = read_image(file)
+    try:
+        _check_output(file, cubin, as_json)
+        image = read_image(file)
+    except TeenycudaError:
+        if device is not None and arch is None:
+            start_device(device).check()
+        raise
     options = LoadOptions(entry, opt_level, max_registers, lineinfo, not no_strip, timeout)
     result = load(
         image,

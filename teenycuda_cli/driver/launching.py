@@ -42,7 +42,7 @@ from teenycuda_cli.driver.results import ArgumentResult, DeviceName, LaunchRepor
 from teenycuda_cli.driver.saving import write_save
 from teenycuda_cli.driver.scratch import scratch
 from teenycuda_cli.driver.statistics import statistics
-from teenycuda_cli.errors import DeviceFault, TimeoutExpired
+from teenycuda_cli.errors import DeviceFault, TeenycudaError, TimeoutExpired
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.measuring import Measurement
@@ -61,14 +61,20 @@ def launch(
 
     `notice` gets lines for standard error, `progress` surrounds the launch
     itself, `started` is the request's device where it is on its way already.
-    Raises TeenycudaError of every kind; expectations that do not hold
-    and guard zones that were overwritten are in the report.
+    Raises TeenycudaError of every kind, DeviceNotFound before any other;
+    expectations that do not hold and guard zones that were overwritten are in
+    the report.
     """
     began = time.monotonic()
     deadline = began + request.timeout if request.timeout is not None else None
     if started is None and not request.dry_run:
         started = start_device(request.device)
-    plan = make_plan(request, notice, deadline)
+    try:
+        plan = make_plan(request, notice, deadline)
+    except TeenycudaError:
+        if started is not None:
+            started.check()
+        raise
     if started is None:
         return _dry_run(request, plan)
     with started.open(notice) as device:

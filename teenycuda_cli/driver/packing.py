@@ -66,11 +66,11 @@ def pack_scalar(argument: Argument, parameter: Parameter, value: Scalar) -> byte
         return _pack_integer(argument, parameter, element, int(value.number))
     number = value.number
     if parameter.size != element.size or (_is_float(parameter) and _is_other_float(parameter, element)):
-        hint = _pointer_hint(parameter, element, value) or _suggestion(parameter, value)
-        _refuse(argument, parameter, f"{element.name} is {element.size} bytes", hint)
+        advice = _pointer_hint(parameter, element, value) or _suggestion(parameter, value)
+        _refuse(argument, parameter, f"{element.name} is {element.size} bytes", advice)
     if _is_other_float(parameter, element):
-        hint = _pointer_hint(parameter, element, value) or _number_hint(parameter, value)
-        _refuse(argument, parameter, f"{element.name} is a float, the parameter holds an integer", hint)
+        advice = _pointer_hint(parameter, element, value) or _number_hint(parameter, value)
+        _refuse(argument, parameter, f"{element.name} is a float, the parameter holds an integer", advice)
     if (isinstance(number, int) or isfinite(number)) and abs(number) > greatest(element):
         _refuse(argument, parameter, f"{value.text} is beyond {element.name}'s {greatest(element):g}",
                 f"write {element.name}:inf for infinity")  # fmt: skip

@@ -46,6 +46,15 @@ class DeviceStart:
         self._kind = kind
         self._start = start
 
+    def check(self) -> None:
+        """Raise DeviceNotFound where a GPU was asked for by name and is not there.
+
+        For errors that have nothing to do with the device: on a machine that
+        lacks it, that it is not there comes before them all.
+        """
+        if self._start is not None and self._kind != "auto":
+            self._start.wait()
+
     def open(self, notice: Notice | None = None) -> Device:
         """The device, ready to use as a context manager.
 

@@ -49,6 +49,32 @@ def test_missing_gpu_is_one_line(run_faked: Run, store: str, answers: dict[str, 
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("launch", "{store}", "--grid", "2", "--arg", "p=ptr:4xi32"),
+        ("launch", "{store}", "--block", "32", "--arg", "p=ptr:4xi32"),
+        ("launch", "{store}", "--grid", "2", "--block", "32"),
+        ("launch", "{store}", *LAUNCH, "--arg", "q=5"),
+        ("launch", "{store}", *LAUNCH, "--expect", "q=5"),
+        ("launch", "{store}", "--grid", "two"),
+        ("launch", "{store}.missing", *LAUNCH),
+        ("load", "{store}.missing"),
+        ("load", "{store}", "--cubin", "{store}"),
+    ],
+    ids=" ".join,
+)
+def test_a_missing_gpu_comes_before_other_mistakes(
+    run_faked: Run, store: str, words: tuple[str, ...]
+) -> None:
+    """A job that skips at 77 skips whatever else is wrong; with the GPU, the mistake is told."""
+    command = [word.format(store=store) for word in words] + ["--device", "cuda"]
+    assert run_faked(*command, cuInit=100).returncode == 77
+    there = run_faked(*command)
+    assert there.returncode in {2, 3}
+    assert "GPU" not in there.stderr
+
+
 def test_gpu_number_past_the_last(run_faked: Run, store: str) -> None:
     """The number of a GPU that is not there is answered with those that are."""
     result = run_faked("launch", store, *LAUNCH, "--device", "cuda:2", COUNT=2)
