@@ -107,10 +107,12 @@ def test_completion_script(shell: str) -> None:
         ("teenycuda launch k.ptx --gr", "plain,--grid"),
         *((f"teenycuda {name} ker", "file,ker") for name in ("inspect", "strip", "load", "launch")),
         ("teenycuda strip k.ptx -o ker", "file,ker"),
+        ("teenycuda launch k.ptx --device cu", "plain,cuda"),
+        ("teenycuda load k.ptx --device cp", "plain,cpu"),
     ],
 )
 def test_completion_answers(line: str, answer: str) -> None:
-    """Commands, options and file names are completed."""
+    """Commands, options, file names and devices are completed."""
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
     environment = os.environ | words | {"_TEENYCUDA_COMPLETE": "bash_complete"}
     done = subprocess.run([PROGRAM], env=environment, capture_output=True, text=True, check=False)

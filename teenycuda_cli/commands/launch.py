@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from teenycuda_cli.commands.completion import devices
+
 if TYPE_CHECKING:
     from teenycuda_cli.driver.results import LaunchReport
 
@@ -36,7 +38,13 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
     metavar="FILE.json",
     help="Triton's metadata; by default the .json beside FILE.",
 )
-@click.option("--device", default="auto", metavar="D", help="auto, cuda, cuda:N, or cpu for the emulator.")
+@click.option(
+    "--device",
+    default="auto",
+    metavar="D",
+    shell_complete=devices,
+    help="auto, cuda, cuda:N, or cpu for the emulator.",
+)
 @click.option("--arg", "arguments", multiple=True, metavar="ARG", help="[NAME=]VALUE, in the kernel's order.")
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of the random fills.")
 @click.option(

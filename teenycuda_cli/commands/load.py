@@ -9,6 +9,7 @@ import sys
 
 import click
 
+from teenycuda_cli.commands.completion import devices
 from teenycuda_cli.driver.image import read_image
 from teenycuda_cli.driver.load_where import load
 from teenycuda_cli.driver.loading import LoadOptions, LoadResult
@@ -29,7 +30,10 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
 @click.command()
 @click.argument("file", type=click.Path(readable=False))
 @click.option(
-    "--device", metavar="D", help="auto, cuda, cuda:N or cpu; by default the first GPU, if there is one."
+    "--device",
+    metavar="D",
+    shell_complete=devices,
+    help="auto, cuda, cuda:N or cpu; by default the first GPU, if there is one.",
 )
 @click.option("--arch", metavar="ARCH", help="Assemble for this architecture (sm_90a), with no GPU.")
 @click.option("--entry", metavar="NAME", help="Show this entry only.")
