@@ -26,7 +26,7 @@ from teenycuda_cli.emulator.machine import Batch, Buffers, Launch, Split, boxes,
 from teenycuda_cli.emulator.memory import Arena
 from teenycuda_cli.emulator.scheduler import Scheduler
 from teenycuda_cli.emulator.variables import place_variables
-from teenycuda_cli.errors import LaunchError, UnsupportedError, UsageError
+from teenycuda_cli.errors import LaunchError, TimeoutExpired, UnsupportedError, UsageError
 from teenycuda_cli.ptx.syntax import Function, Module
 
 DEFAULT_LANES = 1 << 16
@@ -202,7 +202,7 @@ class EmulatedFunction:
         restore: Callable[[], None] | None = None,
         timeout: float | None = None,
     ) -> BenchRun:
-        """Launch again and again, and time each launch."""
+        """Launch again and again, and time each launch; ends early, with what was timed, at the timeout."""
         samples: list[float] = []
         deadline = None if timeout is None else now() + timeout
         if restore is not None:
@@ -213,7 +213,12 @@ class EmulatedFunction:
             if restore is not None:
                 restore()
             left = None if deadline is None else max(0.0, deadline - now())
-            samples.append(1000 * self.launch(config, timeout=left).kernel_ms)
+            try:
+                samples.append(1000 * self.launch(config, timeout=left).kernel_ms)
+            except TimeoutExpired:
+                if not samples:
+                    raise
+                break
         return BenchRun(tuple(samples), cold=False)
 
     def _prepare(self, config: LaunchConfig, deadline: float | None, timeout: float) -> Launch:
