@@ -16,6 +16,8 @@ from teenycuda_cli.emulator.ir import (
     Source,
     Special,
 )
+from teenycuda_cli.emulator.numerics.types import dtype
+from teenycuda_cli.emulator.opcodes.table import Operation
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.scopes import Scopes
 from teenycuda_cli.emulator.special import is_special
@@ -106,3 +108,27 @@ def flat_registers(source: Source) -> list[Register]:
     if isinstance(source, Group):
         return [register for element in source.elements for register in flat_registers(element)]
     return []
+
+
+def misfit(operation: Operation, operands: tuple[Source, ...]) -> str:
+    """Which register of a value instruction cannot hold the type that stands there; nothing where all can.
+
+    As ptxas has it: sizes are equal, but for `cvt`, which takes wider registers too.
+    """
+    if operation.form.kind != "value":
+        return ""
+    elements = [
+        e for operand in operands for e in (operand.elements if isinstance(operand, Group) else (operand,))
+    ]
+    types = (*operation.destinations, *operation.sources)
+    for index, (source, name) in enumerate(zip(elements, types, strict=False)):
+        if index < len(operation.destinations) and not isinstance(source, (Register, Nowhere)):
+            return "the destination is no register"
+        register = source.register if isinstance(source, Not) else source
+        if not isinstance(register, Register):
+            continue
+        width = 1 if name == "pred" else 8 * dtype(name).itemsize
+        wider = operation.form.opcode == "cvt" and name != "pred" and register.width > width
+        if register.width != width and not wider:
+            return f"{register.name} is .{register.type}, which holds no .{name}"
+    return ""

@@ -383,3 +383,29 @@ def test_scopes_may_nest_as_deep_as_they_like() -> None:
     """Thousands of braces are no recursion."""
     result = run(entry(INDEX + "{" * 3000 + store("%r79") + "}" * 3000), 32)
     np.testing.assert_array_equal(result, np.arange(32))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "shl.b32 %r3, %d1, 1;",
+        "add.f32 %f1, %f1, %p1;",
+        "mov.b64 %p1, %d1;",
+        "setp.eq.u32 %r1, %r2, %r3;",
+        "neg.s32 5, %r1;",
+        "cvt.u32.u64 %r1, %r2;",
+    ],
+)
+def test_registers_that_cannot_hold_an_operand_are_named(line: str) -> None:
+    """What ptxas would refuse for its types is refused with its line, before anything runs."""
+    text = entry(line)
+    with pytest.raises(UnsupportedError) as caught:
+        run(text, 1)
+    assert caught.value.line == text[: text.index(line)].count("\n") + 1
+
+
+def test_a_conversion_reads_the_low_bits_of_a_wider_register() -> None:
+    """As it may in PTX, other than all else."""
+    assert (
+        run(entry("mov.u64 %d1, 0x1234567890; cvt.u32.u8 %r1, %d1; st.global.u32 [%out], %r1;"), 1)[0] == 0x90
+    )
