@@ -156,6 +156,7 @@ class FullLanes(Lanes):
         self.batch = batch
         self.R = [None] * len(self.R)
         self.A = batch.arguments
+        self.owners.clear()  # a launch may have shared memory of another size
         for home, value in undefined:
             self.R[home] = value
 

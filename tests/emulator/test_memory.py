@@ -485,3 +485,19 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 300
+
+
+def test_launches_with_shared_memory_of_different_sizes() -> None:
+    """Each block reads its own part, wherever that lies this time."""
+    body = f"""{INDEX} mov.u32 %r1, dyn; mul.lo.u32 %r2, %r76, %r76; and.b32 %r2, %r2, 63; shl.b32 %r2, %r2, 2;
+    shl.b32 %r3, %r76, 2; add.u32 %r3, %r3, %r1; add.u32 %r2, %r2, %r1; st.shared.u32 [%r3], %r79;
+    bar.sync 0; ld.shared.u32 %r4, [%r2]; {store("%r4")}"""
+    session = Session(entry(body, before=".extern .shared .align 4 .b8 dyn[];"))
+    out = session.buffer("out", np.zeros(256, np.uint32))
+    session.device.annotate(list(session.buffers.values()))
+    function = session.module.function("k")
+    block, thread = np.divmod(np.arange(256), 64)
+    for size in (256, 4096, 256):
+        parameters = (struct.pack("<Q", out.address),)
+        function.launch(LaunchConfig((4, 1, 1), (64, 1, 1), None, size, parameters))
+        np.testing.assert_array_equal(session.values("out", np.uint32), block * 64 + (thread * thread & 63))
