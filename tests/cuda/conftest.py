@@ -34,6 +34,7 @@ def run_faked(fake_driver: Path) -> Run:
 
     def run(*arguments: str, **answers: int | str) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"LD_LIBRARY_PATH": str(fake_driver), "PYTHONPATH": str(ROOT)}
+        environment.pop("CUDA_CACHE_DISABLE", None)  # of a `load` that ran in this process
         environment |= {f"FAKE_{name}": str(value) for name, value in answers.items()}
         command = [sys.executable, "-m", "teenycuda_cli", *arguments]
         return subprocess.run(
