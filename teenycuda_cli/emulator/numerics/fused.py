@@ -15,7 +15,7 @@ import numpy as np
 
 from teenycuda_cli.emulator.numerics.blocks import shape_of, slabs
 
-_PIECE = 16384
+_PIECE = 32768
 _COMPLEX = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
 
 
