@@ -238,10 +238,11 @@ def _loops(program: Program, first: int) -> dict[int, Loop]:
                 body.add(number)
                 stack += before[number]
     loops = {}
+    waiting = waiting_functions(program)
     for header, body in bodies.items():
         depth = sum(1 for other in bodies.values() if header in other)
         ops = [op for number in body for op in program.blocks[number].ops]
-        spins = any(_waits(op) for op in ops)
+        spins = any(_waits(op) or not waiting.isdisjoint(_called(op, program)) for op in ops)
         waits = any(program.blocks[number].gathers for number in body) or any(
             op.instruction.opcode in {"bar", "barrier", "call"} and not _built_in(op, program) for op in ops
         )
@@ -251,6 +252,18 @@ def _loops(program: Program, first: int) -> dict[int, Loop]:
 
 def _built_in(op: Op, program: Program) -> bool:
     return op.instruction.opcode == "call" and callee(op.instruction) not in program.functions
+
+
+def waiting_functions(program: Program) -> set[str]:
+    """The functions that hold an instruction that may see what another lane has just done."""
+    return {block.function.name for block in program.blocks if any(_waits(op) for op in block.ops)}
+
+
+def _called(op: Op, program: Program) -> set[str]:
+    """All functions that an instruction may come to call."""
+    name = callee(op.instruction) if op.instruction.opcode == "call" else None
+    function = program.functions.get(name or "")
+    return set() if function is None else {function.name} | function.reaches
 
 
 def _waits(op: Op) -> bool:

@@ -59,3 +59,28 @@ def test_a_grid_of_empty_blocks_ends_at_the_timeout() -> None:
     session = Session(entry("ret;", params=""))
     with pytest.raises(TimeoutExpired):
         session.launch(grid=(2**31 - 1, 65535, 65535), block=(1024,), timeout=0.3)
+
+
+def test_spinning_in_a_function_lets_others_run() -> None:
+    """A lock taken by an atomic in a function of its own is handed on as fast as one taken in the loop."""
+    before = """
+    .func (.param .b32 r) take(.param .b64 a) {
+        .reg .b32 %r; .reg .b64 %d;
+        ld.param.u64 %d, [a]; atom.global.cas.b32 %r, [%d], 0, 1; st.param.b32 [r], %r; ret;
+    }
+    .func (.param .b32 r) outer(.param .b64 a) {
+        .reg .b32 %r; .reg .b64 %d;
+        ld.param.u64 %d, [a];
+        { .param .b64 p; .param .b32 q; st.param.b64 [p], %d; call (q), take, (p); ld.param.b32 %r, [q]; }
+        st.param.b32 [r], %r; ret;
+    }
+    """
+    body = """
+    AGAIN:
+    { .param .b64 p; .param .b32 q; st.param.b64 [p], %out; call (q), outer, (p); ld.param.b32 %r1, [q]; }
+    setp.ne.u32 %p0, %r1, 0; @%p0 bra AGAIN;
+    ld.volatile.global.u32 %r2, [%out+4]; add.u32 %r2, %r2, 1; st.volatile.global.u32 [%out+4], %r2;
+    membar.gl; atom.global.exch.b32 %r3, [%out], 0;
+    """
+    got = run(entry(body, before=before), 2, grid=(2,), block=(64,), watchdog=1 << 14)
+    np.testing.assert_array_equal(got, [0, 128])
