@@ -69,13 +69,25 @@ class Typed:
 class Arena(Typed):
     """Global memory: allocations, variables, and the regions that a launch may touch."""
 
-    __slots__ = ("_free", "_named", "_top", "allocations", "ends", "names", "regions", "starts", "writable")
+    __slots__ = (
+        "_free",
+        "_named",
+        "_reused",
+        "_top",
+        "allocations",
+        "ends",
+        "names",
+        "regions",
+        "starts",
+        "writable",
+    )
 
     def __init__(self) -> None:
         """Reserve address space; nothing is allocated yet."""
         super().__init__(_reserve())
         self._top = 256
         self._free: list[tuple[int, int]] = []  # (size, offset) of blocks given back
+        self._reused: set[int] = set()  # starts of regions that held something else before
         self._named: tuple[Allocation, ...] = ()
         self.allocations: dict[int, Region] = {}
         self.regions: list[Region] = []
@@ -88,6 +100,7 @@ class Arena(Typed):
         at = bisect_right(self._free, (room, -1))
         if at < len(self._free):
             found, offset = self._free.pop(at)
+            self._reused.add(ARENA_BASE + offset)
             if found - room >= 256:
                 insort(self._free, (found - room, offset + room))
         else:
@@ -107,6 +120,11 @@ class Arena(Typed):
         region = self.allocations.pop(address)
         room = max(256, (region.end - region.start + 511) // 256 * 256)
         insort(self._free, (room, address - ARENA_BASE))
+
+    def zero(self, region: Region) -> None:
+        """Zero a region that nothing was written to yet; memory that is new costs neither time nor pages."""
+        if region.start in self._reused:
+            self.bytes_at(region.start, region.end - region.start)[:] = 0
 
     def annotate(self, named: tuple[Allocation, ...]) -> None:
         """Inside allocations, let launches touch these buffers alone."""

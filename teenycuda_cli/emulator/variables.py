@@ -33,15 +33,17 @@ def place_variables(module: Module, arena: Arena, text: Source) -> tuple[dict[st
         if variable.align > 256:
             size += variable.align
         region = arena.allocate(size, variable.name, writable=variable.space == "global")
+        arena.zero(region)
         align = max(variable.align, 1)
         addresses[variable.name] = (region.start + align - 1) // align * align
         regions.append(region.start)
         placed.append(variable)
     functions = {function.name: CODE_BASE + 16 * number for number, function in enumerate(module.functions)}
     for variable in placed:
+        if variable.initializer is None:
+            continue
         data = bytearray(variable.size or 0)
-        if variable.initializer is not None:
-            _fill(data, 0, variable.initializer, variable, list(variable.shape), functions | addresses, text)
+        _fill(data, 0, variable.initializer, variable, list(variable.shape), functions | addresses, text)
         arena.bytes_at(addresses[variable.name], len(data))[:] = memoryview(data)
     return addresses, regions
 

@@ -1,0 +1,30 @@
+"""A module's variables with no first value."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from teenycuda_cli.driver.image import image_of
+from tests.emulator.harness import Session, entry, run
+
+
+def test_a_large_variable_takes_no_time() -> None:
+    """A variable with no first value is zero, and costs nothing where it is not touched."""
+    before = ".global .align 4 .b8 large[4000000000];"
+    text = entry("ld.global.u32 %r0, [large+3999999996]; st.global.u32 [%out], %r0;", before=before)
+    started = time.process_time()
+    np.testing.assert_array_equal(run(text, 1), [0])
+    assert time.process_time() - started < 1
+
+
+def test_a_variable_is_zero_where_another_was() -> None:
+    """Memory that another module's variable left is zeroed for the next."""
+    session = Session(entry("mov.u32 %r0, 7; st.global.u32 [v], %r0;", params="", before=".global .u32 v;"))
+    session.launch()
+    address = session.module.addresses["v"]
+    session.module.__exit__(None, None, None)
+    again = session.device.load(image_of(entry("ret;", before=".global .u32 v;").encode(), "k.ptx"))
+    assert again.addresses["v"] == address
+    assert bytes(session.device.read(address, 4)) == bytes(4)
