@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from teenycuda_cli.binary.elf import SHT_NOBITS, read_elf
 from teenycuda_cli.binary.reader import Reader
-from teenycuda_cli.driver.assembler import Assembly, assemble
-from teenycuda_cli.driver.diagnostics import diagnose
+from teenycuda_cli.driver.assembly.assembler import Assembly, assemble
+from teenycuda_cli.driver.assembly.diagnostics import diagnose
 from teenycuda_cli.errors import AssembleError
 from teenycuda_cli.ptx.parser import parse
 from teenycuda_cli.ptx.source import Source

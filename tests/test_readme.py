@@ -13,7 +13,7 @@ import pytest
 
 from teenycuda_cli import errors
 from teenycuda_cli.cli import run
-from teenycuda_cli.driver.expression_functions import FUNCTIONS
+from teenycuda_cli.driver.checks.expression_functions import FUNCTIONS
 from teenycuda_cli.emulator.supported import page, summary
 from tests.transcripts import ROOT, Transcript, agrees, read_transcripts, run_transcript
 

@@ -10,9 +10,9 @@ import sys
 import click
 
 from teenycuda_cli.commands.completion import devices
+from teenycuda_cli.driver.assembly.load_where import load
+from teenycuda_cli.driver.assembly.loading import LoadOptions, LoadResult
 from teenycuda_cli.driver.image import read_image
-from teenycuda_cli.driver.load_where import load
-from teenycuda_cli.driver.loading import LoadOptions, LoadResult
 from teenycuda_cli.driver.registry import start_device
 from teenycuda_cli.errors import TeenycudaError, UsageError
 from teenycuda_cli.files import write_whole

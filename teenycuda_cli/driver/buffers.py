@@ -9,12 +9,12 @@ from math import prod
 
 import numpy as np
 
-from teenycuda_cli.driver.arguments import Argument, Buffer
-from teenycuda_cli.driver.array_files import load_array
+from teenycuda_cli.driver.arguments.array_files import load_array
+from teenycuda_cli.driver.arguments.dtypes import Array, storage_dtype
+from teenycuda_cli.driver.arguments.element_types import ElementType
+from teenycuda_cli.driver.arguments.fills import fill
+from teenycuda_cli.driver.arguments.language import Argument, Buffer
 from teenycuda_cli.driver.device import Allocation, Device
-from teenycuda_cli.driver.dtypes import Array, storage_dtype
-from teenycuda_cli.driver.element_types import ElementType
-from teenycuda_cli.driver.fills import fill
 from teenycuda_cli.driver.memory_size import check_fits
 from teenycuda_cli.errors import UsageError
 

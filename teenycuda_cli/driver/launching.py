@@ -13,7 +13,11 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from teenycuda_cli.driver.arguments import Argument, Buffer, Bytes, Scalar
+from teenycuda_cli.driver.arguments.dtypes import Array, bits_differ
+from teenycuda_cli.driver.arguments.language import Argument, Buffer, Bytes, Scalar
+from teenycuda_cli.driver.arguments.matching import Binding
+from teenycuda_cli.driver.arguments.packing import POINTER_BYTES, scalar_type
+from teenycuda_cli.driver.benching.statistics import statistics
 from teenycuda_cli.driver.buffers import (
     DeviceBuffer,
     HostBuffer,
@@ -22,7 +26,7 @@ from teenycuda_cli.driver.buffers import (
     on_device,
     read_back,
 )
-from teenycuda_cli.driver.comparison import Comparison, compare
+from teenycuda_cli.driver.checks.comparison import Comparison, compare
 from teenycuda_cli.driver.device import (
     Allocation,
     BenchOptions,
@@ -32,20 +36,16 @@ from teenycuda_cli.driver.device import (
     Limits,
     LoadedFunction,
 )
-from teenycuda_cli.driver.dtypes import Array, bits_differ
 from teenycuda_cli.driver.geometry import check_geometry, check_shared
-from teenycuda_cli.driver.matching import Binding
-from teenycuda_cli.driver.packing import POINTER_BYTES, scalar_type
 from teenycuda_cli.driver.plan import Check, LaunchRequest, Notice, Plan, View, make_plan
 from teenycuda_cli.driver.registry import DeviceStart, check_spec, start_device
 from teenycuda_cli.driver.results import ArgumentResult, DeviceName, LaunchReport, Shown, Timing
 from teenycuda_cli.driver.saving import write_save
 from teenycuda_cli.driver.scratch import scratch
-from teenycuda_cli.driver.statistics import statistics
 from teenycuda_cli.errors import DeviceFault, TeenycudaError, TimeoutExpired
 
 if TYPE_CHECKING:
-    from teenycuda_cli.driver.measuring import Measurement
+    from teenycuda_cli.driver.benching.measuring import Measurement
 
 GUARD = 256
 """Bytes of a guard zone. A GPU lets a stray store into it pass; the emulator faults at the store itself."""
@@ -203,7 +203,7 @@ def _measure(
     scratches: Mapping[int, int],
     deadline: float | None,
 ) -> Measurement:
-    from teenycuda_cli.driver.measuring import Used, measure  # noqa: PLC0415  (most launches time nothing)
+    from teenycuda_cli.driver.benching.measuring import Used, measure  # noqa: PLC0415  (most launches time nothing)
 
     timeout = _remaining(deadline)
     buffers = [Used(*each) for each in used]

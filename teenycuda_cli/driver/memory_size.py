@@ -6,7 +6,7 @@ import os
 from functools import cache
 from math import prod
 
-from teenycuda_cli.driver.element_types import ElementType
+from teenycuda_cli.driver.arguments.element_types import ElementType
 from teenycuda_cli.errors import UsageError
 
 COPIES = 3  # before, on the emulator, after

@@ -9,26 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.driver.arguments import Alias, Argument, Buffer, Bytes, Scalar, parse_arguments
+from teenycuda_cli.driver.arguments.dtypes import Array, decode, storage_dtype
+from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES
+from teenycuda_cli.driver.arguments.language import Alias, Argument, Buffer, Bytes, Scalar, parse_arguments
+from teenycuda_cli.driver.arguments.matching import Binding, bind, check_count
 from teenycuda_cli.driver.buffers import HostBuffer, make_buffers
-from teenycuda_cli.driver.device import BenchOptions
-from teenycuda_cli.driver.dtypes import Array, decode, storage_dtype
-from teenycuda_cli.driver.element_types import ELEMENT_TYPES
-from teenycuda_cli.driver.expectations import (
+from teenycuda_cli.driver.checks.expectations import (
     Expectation,
     Operand,
     Subject,
     expected_values,
     parse_expectation,
 )
+from teenycuda_cli.driver.checks.tolerance import Tolerance, ToleranceOption, parse_tolerance, tolerance_for
+from teenycuda_cli.driver.device import BenchOptions
 from teenycuda_cli.driver.geometry import Geometry, choose_block, choose_cluster, parse_dim3
 from teenycuda_cli.driver.image import Image, read_image
-from teenycuda_cli.driver.matching import Binding, bind, check_count
 from teenycuda_cli.driver.nearest import nearest
 from teenycuda_cli.driver.program import Kernel, read_program
 from teenycuda_cli.driver.saving import Save, check_save, parse_save
 from teenycuda_cli.driver.scratch import scratch_bytes
-from teenycuda_cli.driver.tolerance import Tolerance, ToleranceOption, parse_tolerance, tolerance_for
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.ptx.sidecar import sidecar_path
 

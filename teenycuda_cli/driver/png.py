@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from teenycuda_cli.driver.dtypes import Array
+from teenycuda_cli.driver.arguments.dtypes import Array
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # Dark blue over green to yellow: even steps in lightness, so that it also reads in grey.

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from teenycuda_cli.driver.arguments.dtypes import Array
+from teenycuda_cli.driver.arguments.element_types import ElementType
+from teenycuda_cli.driver.arguments.matching import Binding
+from teenycuda_cli.driver.benching.statistics import Statistics
 from teenycuda_cli.driver.buffers import Overwritten
-from teenycuda_cli.driver.comparison import Comparison
+from teenycuda_cli.driver.checks.comparison import Comparison
 from teenycuda_cli.driver.device import Finding
-from teenycuda_cli.driver.dtypes import Array
-from teenycuda_cli.driver.element_types import ElementType
 from teenycuda_cli.driver.geometry import Geometry
-from teenycuda_cli.driver.matching import Binding
 from teenycuda_cli.driver.saving import Save
-from teenycuda_cli.driver.statistics import Statistics
 
 if TYPE_CHECKING:
-    from teenycuda_cli.driver.measuring import Measurement
+    from teenycuda_cli.driver.benching.measuring import Measurement
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from teenycuda_cli.driver.array_files import npy_bytes
-from teenycuda_cli.driver.dtypes import Array, decode
-from teenycuda_cli.driver.element_types import ElementType
+from teenycuda_cli.driver.arguments.array_files import npy_bytes
+from teenycuda_cli.driver.arguments.dtypes import Array, decode
+from teenycuda_cli.driver.arguments.element_types import ElementType
 from teenycuda_cli.errors import FileError, UsageError
 from teenycuda_cli.files import write_whole
 

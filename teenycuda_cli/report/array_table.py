@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from teenycuda_cli.report.launch import DIGITS, value_text
 
 if TYPE_CHECKING:
-    from teenycuda_cli.driver.dtypes import Array
-    from teenycuda_cli.driver.element_types import ElementType
+    from teenycuda_cli.driver.arguments.dtypes import Array
+    from teenycuda_cli.driver.arguments.element_types import ElementType
     from teenycuda_cli.driver.results import Shown
 
 ROWS = 16
@@ -68,7 +68,7 @@ def _one_dimension(shown: Shown, columns: int) -> Iterator[str]:
 
 
 def _cells(shown: Shown, stored: Array, places: Iterable[int | None]) -> list[str]:
-    from teenycuda_cli.driver.dtypes import decode, is_poison  # noqa: PLC0415  (numpy, which a launch has)
+    from teenycuda_cli.driver.arguments.dtypes import decode, is_poison  # noqa: PLC0415  (numpy, which a launch has)
 
     values = decode(shown.element, stored)
     marks = is_poison(shown.element, stored) if shown.poisoned else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from teenycuda_cli.driver.benching import histogram
+from teenycuda_cli.driver.benching.options import histogram
 
 if TYPE_CHECKING:
-    from teenycuda_cli.driver.measuring import Measurement
+    from teenycuda_cli.driver.benching.measuring import Measurement
     from teenycuda_cli.report.paint import Paint
 
 BINS = 48

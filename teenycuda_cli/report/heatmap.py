@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from teenycuda_cli.driver.dtypes import Array
+    from teenycuda_cli.driver.arguments.dtypes import Array
 
 RAMP = " .:-=+*#%@"
 WIDEST = 96

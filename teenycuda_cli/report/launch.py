@@ -11,11 +11,11 @@ from teenycuda_cli.report.bench import lines as bench_lines
 from teenycuda_cli.report.paint import Paint
 
 if TYPE_CHECKING:
+    from teenycuda_cli.driver.arguments.element_types import ElementType
+    from teenycuda_cli.driver.arguments.matching import Binding
     from teenycuda_cli.driver.buffers import Overwritten
-    from teenycuda_cli.driver.comparison import Comparison, Extreme
+    from teenycuda_cli.driver.checks.comparison import Comparison, Extreme
     from teenycuda_cli.driver.device import Finding
-    from teenycuda_cli.driver.element_types import ElementType
-    from teenycuda_cli.driver.matching import Binding
     from teenycuda_cli.driver.results import ArgumentResult, LaunchReport
 
 DIGITS = {"f16": 5, "bf16": 4, "tf32": 5, "f32": 9, "f64": 17, "e4m3": 4, "e5m2": 4, "c64": 9, "c128": 17}
@@ -209,7 +209,7 @@ def _summary(argument: ArgumentResult) -> str:
 
 
 def _packed_lines(report: LaunchReport) -> Iterator[str]:
-    from teenycuda_cli.driver.packing import declaration  # noqa: PLC0415  (needs numpy, which a launch has)
+    from teenycuda_cli.driver.arguments.packing import declaration  # noqa: PLC0415  (needs numpy, which a launch has)
 
     yield "parameters:"
     for binding in report.bindings:

@@ -10,8 +10,8 @@ from teenycuda_cli.errors import AssembleError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from teenycuda_cli.driver.diagnostics import Diagnostic
-    from teenycuda_cli.driver.loading import LoadedKernel, LoadResult
+    from teenycuda_cli.driver.assembly.diagnostics import Diagnostic
+    from teenycuda_cli.driver.assembly.loading import LoadedKernel, LoadResult
 
 MESSAGES_SHOWN = 20
 _ASSEMBLERS = {"nvjitlink": "nvJitLink", "driver": "the driver"}

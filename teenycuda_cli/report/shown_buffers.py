@@ -21,7 +21,7 @@ def print_shown(shown: Sequence[Shown], paint: Paint) -> None:
     """Print each buffer to standard output; in colour where `paint` is on."""
     import numpy as np  # noqa: PLC0415  (a launch has it)
 
-    from teenycuda_cli.driver.dtypes import decode, is_poison  # noqa: PLC0415  (as above)
+    from teenycuda_cli.driver.arguments.dtypes import decode, is_poison  # noqa: PLC0415  (as above)
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for each in shown:

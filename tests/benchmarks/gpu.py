@@ -81,9 +81,9 @@ def _load_row() -> Row:
     """`load` of matmul_tma against the driver's call alone, in one process and with the cache off."""
     from cuda.bindings import driver
 
+    from teenycuda_cli.driver.assembly.loading import LoadOptions
     from teenycuda_cli.driver.cuda.assembling import load_on_device
     from teenycuda_cli.driver.image import read_image
-    from teenycuda_cli.driver.loading import LoadOptions
     from teenycuda_cli.driver.registry import start_device
     from teenycuda_cli.ptx.strip import strip
 
@@ -111,7 +111,7 @@ def _bench_row() -> Row:
     import triton
     from cuda.bindings import driver
 
-    from teenycuda_cli.driver.benching import summarise
+    from teenycuda_cli.driver.benching.options import summarise
     from teenycuda_cli.driver.cuda.packed import pack
     from teenycuda_cli.driver.device import BenchOptions, LaunchConfig
     from teenycuda_cli.driver.image import read_image

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teenycuda_cli.driver.arguments import (
+from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES, SPELLINGS
+from teenycuda_cli.driver.arguments.initializers import Initializer
+from teenycuda_cli.driver.arguments.language import (
     Address,
     Alias,
     Buffer,
@@ -15,9 +17,7 @@ from teenycuda_cli.driver.arguments import (
     parse_argument,
     parse_arguments,
 )
-from teenycuda_cli.driver.element_types import ELEMENT_TYPES, SPELLINGS
-from teenycuda_cli.driver.initializers import Initializer
-from teenycuda_cli.driver.numbers import parse_number
+from teenycuda_cli.driver.arguments.numbers import parse_number
 from teenycuda_cli.errors import UsageError
 
 TYPES = sorted(ELEMENT_TYPES)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from teenycuda_cli.binary import Cubin, read
-from teenycuda_cli.driver.architectures import normal_arch
-from teenycuda_cli.driver.assembler import Assembly, assemble
-from teenycuda_cli.driver.diagnostics import diagnose
+from teenycuda_cli.driver.assembly.architectures import normal_arch
+from teenycuda_cli.driver.assembly.assembler import Assembly, assemble
+from teenycuda_cli.driver.assembly.diagnostics import diagnose
 from teenycuda_cli.errors import PtxSyntaxError, TimeoutExpired, UsageError
 from teenycuda_cli.ptx.source import Source
 
@@ -184,7 +184,8 @@ def test_the_assembler_ends_with_its_parent(tmp_path: Path, monkeypatch: pytest.
     _stand_in(
         tmp_path, monkeypatch, _failing(f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)")
     )
-    code = "from teenycuda_cli.driver.assembler import assemble; assemble(b'.version 8.0', arch='sm_90')"
+    module = "teenycuda_cli.driver.assembly.assembler"
+    code = f"from {module} import assemble; assemble(b'.version 8.0', arch='sm_90')"
     with subprocess.Popen([sys.executable, "-c", code]) as parent:
         _wait_until(lambda: pid.exists() and pid.read_text() != "")
         parent.kill()

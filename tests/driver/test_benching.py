@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teenycuda_cli.driver.benching import histogram, summarise
+from teenycuda_cli.driver.benching.options import histogram, summarise
 from teenycuda_cli.driver.device import BenchRun
 
 SAMPLES = st.lists(st.floats(0.5, 1e6), min_size=1, max_size=200)

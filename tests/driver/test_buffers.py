@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from teenycuda_cli.driver.arguments import parse_arguments
-from teenycuda_cli.driver.array_files import load_array, npy_bytes, parse_npy
+from teenycuda_cli.driver.arguments.array_files import load_array, npy_bytes, parse_npy
+from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES
+from teenycuda_cli.driver.arguments.language import parse_arguments
 from teenycuda_cli.driver.buffers import check_guards, make_buffers, on_device, read_back
-from teenycuda_cli.driver.element_types import ELEMENT_TYPES
 from teenycuda_cli.driver.scratch import scratch
 from teenycuda_cli.emulator.device import EmulatedDevice
 from teenycuda_cli.errors import FileError, TeenycudaError, UsageError

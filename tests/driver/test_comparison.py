@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teenycuda_cli.driver.comparison import Comparison, compare
-from teenycuda_cli.driver.dtypes import encode, poison
-from teenycuda_cli.driver.element_types import ELEMENT_TYPES
-from teenycuda_cli.driver.tolerance import Tolerance, parse_tolerance, tolerance_for
+from teenycuda_cli.driver.arguments.dtypes import encode, poison
+from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES
+from teenycuda_cli.driver.checks.comparison import Comparison, compare
+from teenycuda_cli.driver.checks.tolerance import Tolerance, parse_tolerance, tolerance_for
 from teenycuda_cli.errors import UsageError
 
 EXACT = Tolerance(0.0, 0.0)

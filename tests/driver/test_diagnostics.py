@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teenycuda_cli.driver.assembler import Assembly
-from teenycuda_cli.driver.diagnostics import Diagnostic, diagnose, remarks
-from teenycuda_cli.driver.usage import Spills, spills_in_log
+from teenycuda_cli.driver.assembly.assembler import Assembly
+from teenycuda_cli.driver.assembly.diagnostics import Diagnostic, diagnose, remarks
+from teenycuda_cli.driver.assembly.usage import Spills, spills_in_log
 from teenycuda_cli.ptx.source import Source
 
 REFUSED = Assembly(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teenycuda_cli.driver.dtypes import decode, encode, is_poison, ordinals, poison, storage_dtype
-from teenycuda_cli.driver.element_types import ELEMENT_TYPES
+from teenycuda_cli.driver.arguments.dtypes import decode, encode, is_poison, ordinals, poison, storage_dtype
+from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES
 
 # exponent bits, fraction bits, bias; e4m3 has no infinity
 SMALL = {"bf16": (8, 7, 127), "e4m3": (4, 3, 7), "e5m2": (5, 2, 15), "f16": (5, 10, 15)}

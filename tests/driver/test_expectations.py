@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from teenycuda_cli.driver.element_types import ELEMENT_TYPES
-from teenycuda_cli.driver.expectations import Operand, Subject, expected_values, parse_expectation
+from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES
+from teenycuda_cli.driver.checks.expectations import Operand, Subject, expected_values, parse_expectation
 from teenycuda_cli.errors import UsageError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

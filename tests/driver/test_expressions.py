@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from teenycuda_cli.driver.expressions import evaluate
+from teenycuda_cli.driver.checks.expressions import evaluate
 from teenycuda_cli.errors import TimeoutExpired, UsageError
 
 X = np.arange(12.0).reshape(3, 4) - 5

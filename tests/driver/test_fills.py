@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from teenycuda_cli.driver.dtypes import decode, encode, is_poison
-from teenycuda_cli.driver.element_types import ELEMENT_TYPES
-from teenycuda_cli.driver.fills import fill
-from teenycuda_cli.driver.initializers import parse_initializer
+from teenycuda_cli.driver.arguments.dtypes import decode, encode, is_poison
+from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES
+from teenycuda_cli.driver.arguments.fills import fill
+from teenycuda_cli.driver.arguments.initializers import parse_initializer
 from teenycuda_cli.errors import UsageError
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teenycuda_cli.driver.arguments import Scalar, parse_argument
-from teenycuda_cli.driver.packing import declaration, pack_bytes, pack_pointer, pack_scalar
+from teenycuda_cli.driver.arguments.language import Scalar, parse_argument
+from teenycuda_cli.driver.arguments.packing import declaration, pack_bytes, pack_pointer, pack_scalar
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.ptx.parser import parse
 from teenycuda_cli.ptx.source import Source

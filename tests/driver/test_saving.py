@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from teenycuda_cli.driver.dtypes import encode
-from teenycuda_cli.driver.element_types import ELEMENT_TYPES
+from teenycuda_cli.driver.arguments.dtypes import encode
+from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES
 from teenycuda_cli.driver.png import colours, scaled
 from teenycuda_cli.driver.saving import check_save, parse_save, write_save
 from teenycuda_cli.errors import TeenycudaError, UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from teenycuda_cli.driver.theoretical_occupancy import largest_block, theoretical_occupancy
+from teenycuda_cli.driver.assembly.theoretical_occupancy import largest_block, theoretical_occupancy
 
 H200 = {  # cuOccupancyMaxActiveBlocksPerMultiprocessor: (registers, threads, shared bytes) -> blocks
     (4, 31, 100): 32, (4, 33, 49152): 4, (4, 192, 231000): 1,

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.driver.assembler import AssemblerMissing, assemble
+from teenycuda_cli.driver.assembly.assembler import AssemblerMissing, assemble
 from teenycuda_cli.driver.device import Device
 from teenycuda_cli.driver.registry import open_device
 from tests.hardware.emulated import evaluated

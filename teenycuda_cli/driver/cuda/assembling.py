@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from teenycuda_cli.binary.model import KernelParameter
-from teenycuda_cli.driver.assembler import Assembly
+from teenycuda_cli.driver.assembly.assembler import Assembly
+from teenycuda_cli.driver.assembly.loading import LoadedKernel, LoadOptions, LoadResult, in_file_order
+from teenycuda_cli.driver.assembly.usage import EntryUsage, spills_in_log
 from teenycuda_cli.driver.cuda.jit import JitError, JitLog, JitOptions
 from teenycuda_cli.driver.cuda.library import version_text
 from teenycuda_cli.driver.cuda.loading import link_data, load_data, prepared
@@ -14,8 +16,6 @@ from teenycuda_cli.driver.cuda.occupancy import Shape, occupancy_of
 from teenycuda_cli.driver.cuda.refusals import diagnosed, refused
 from teenycuda_cli.driver.cuda.shapes import shapes_of
 from teenycuda_cli.driver.image import Image
-from teenycuda_cli.driver.loading import LoadedKernel, LoadOptions, LoadResult, in_file_order
-from teenycuda_cli.driver.usage import EntryUsage, spills_in_log
 from teenycuda_cli.errors import PtxSyntaxError, UsageError
 
 if TYPE_CHECKING:

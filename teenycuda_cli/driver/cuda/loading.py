@@ -13,8 +13,8 @@ from teenycuda_cli.driver.cuda.jit import JitError, JitLog, JitOptions, link_cub
 from teenycuda_cli.driver.cuda.module import CudaModule
 
 if TYPE_CHECKING:
+    from teenycuda_cli.driver.assembly.diagnostics import LineMap
     from teenycuda_cli.driver.cuda.device import CudaDevice
-    from teenycuda_cli.driver.diagnostics import LineMap
     from teenycuda_cli.driver.image import Image
 
 

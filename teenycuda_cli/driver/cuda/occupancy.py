@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from cuda.bindings import driver
 
+from teenycuda_cli.driver.assembly.theoretical_occupancy import WARP, Occupancy
 from teenycuda_cli.driver.cuda.check import check
 from teenycuda_cli.driver.cuda.launch import extended_config
 from teenycuda_cli.driver.device import Dim3, LaunchConfig
-from teenycuda_cli.driver.theoretical_occupancy import WARP, Occupancy
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.cuda.device import CudaDevice

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from teenycuda_cli.binary import Cubin, FatbinEntry
-from teenycuda_cli.driver.architectures import code_runs_on, ptx_assembles_for
+from teenycuda_cli.driver.assembly.architectures import code_runs_on, ptx_assembles_for
 from teenycuda_cli.driver.cuda.library import version_text
 from teenycuda_cli.errors import FileError, PtxSyntaxError
 from teenycuda_cli.ptx.parser import parse

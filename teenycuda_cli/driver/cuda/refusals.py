@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from teenycuda_cli.driver.assembler import Assembly
+from teenycuda_cli.driver.assembly.assembler import Assembly
+from teenycuda_cli.driver.assembly.diagnostics import Diagnostic, LineMap, diagnose
 from teenycuda_cli.driver.cuda.library import version_text
 from teenycuda_cli.driver.cuda.precheck import refuse
-from teenycuda_cli.driver.diagnostics import Diagnostic, LineMap, diagnose
 from teenycuda_cli.errors import AssembleError
 from teenycuda_cli.ptx.source import Source
 

@@ -7,12 +7,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from teenycuda_cli.binary import Cubin, Fatbin, FatbinEntry
-from teenycuda_cli.driver.architectures import code_runs_on, normal_arch, ptx_assembles_for, sm_number
-from teenycuda_cli.driver.assembler import Assembly, assemble
-from teenycuda_cli.driver.diagnostics import Diagnostic, LineMap, diagnose
+from teenycuda_cli.driver.assembly.architectures import (
+    code_runs_on,
+    normal_arch,
+    ptx_assembles_for,
+    sm_number,
+)
+from teenycuda_cli.driver.assembly.assembler import Assembly, assemble
+from teenycuda_cli.driver.assembly.diagnostics import Diagnostic, LineMap, diagnose
+from teenycuda_cli.driver.assembly.theoretical_occupancy import (
+    Occupancy,
+    largest_block,
+    theoretical_occupancy,
+)
+from teenycuda_cli.driver.assembly.usage import EntryUsage, usage_of
 from teenycuda_cli.driver.image import Image, image_of
-from teenycuda_cli.driver.theoretical_occupancy import Occupancy, largest_block, theoretical_occupancy
-from teenycuda_cli.driver.usage import EntryUsage, usage_of
 from teenycuda_cli.errors import AssembleError, PtxSyntaxError, UsageError
 from teenycuda_cli.ptx.source import Source
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.driver.dtypes import Array, decode, is_poison
-from teenycuda_cli.driver.element_types import ElementType
+from teenycuda_cli.driver.arguments.dtypes import Array, decode, is_poison
+from teenycuda_cli.driver.arguments.element_types import ElementType
 
 
 @dataclass(frozen=True, slots=True)

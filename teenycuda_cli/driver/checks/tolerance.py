@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from teenycuda_cli.driver.element_types import ElementType
-from teenycuda_cli.driver.numbers import parse_number
+from teenycuda_cli.driver.arguments.element_types import ElementType
+from teenycuda_cli.driver.arguments.numbers import parse_number
 from teenycuda_cli.errors import UsageError
 
 USAGE = "[NAME:]rtol=R,atol=A,ulp=U"

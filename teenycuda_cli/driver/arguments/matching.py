@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from teenycuda_cli.driver.arguments import Address, Alias, Argument, Buffer, Bytes, Scalar
+from teenycuda_cli.driver.arguments.language import Address, Alias, Argument, Buffer, Bytes, Scalar
+from teenycuda_cli.driver.arguments.packing import pack_bytes, pack_pointer, pack_scalar
 from teenycuda_cli.driver.buffers import HostBuffer
-from teenycuda_cli.driver.packing import pack_bytes, pack_pointer, pack_scalar
 from teenycuda_cli.driver.program import Kernel
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.ptx.syntax import Parameter
@@ -35,7 +35,7 @@ def check_count(kernel: Kernel, arguments: Sequence[Argument], path: str, *, sev
     wanted = kernel.roles.count("user")
     if len(arguments) == wanted:
         return
-    from teenycuda_cli.driver import signature  # noqa: PLC0415  (only where the arguments do not fit)
+    from teenycuda_cli.driver.arguments import signature  # noqa: PLC0415  (only where the arguments do not fit)
 
     texts = [argument.text for argument in arguments]
     hidden = len(kernel.roles) - wanted

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from teenycuda_cli.driver.benching import BenchSummary, summarise
+from teenycuda_cli.driver.arguments.dtypes import Array, bits_differ
+from teenycuda_cli.driver.benching.options import BenchSummary, summarise
 from teenycuda_cli.driver.buffers import DeviceBuffer, HostBuffer
 from teenycuda_cli.driver.device import BenchOptions, Device, LaunchConfig, LoadedFunction
-from teenycuda_cli.driver.dtypes import Array, bits_differ
 from teenycuda_cli.errors import TimeoutExpired
 
 

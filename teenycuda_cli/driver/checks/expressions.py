@@ -19,11 +19,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from teenycuda_cli.driver.arguments.element_types import ElementType, element_type
 from teenycuda_cli.driver.caret import caret
-from teenycuda_cli.driver.element_types import ElementType, element_type
-from teenycuda_cli.driver.expression_bounds import Bounds, TooLarge
-from teenycuda_cli.driver.expression_functions import FUNCTIONS, METHODS
-from teenycuda_cli.driver.expression_values import (
+from teenycuda_cli.driver.checks.expression_bounds import Bounds, TooLarge
+from teenycuda_cli.driver.checks.expression_functions import FUNCTIONS, METHODS
+from teenycuda_cli.driver.checks.expression_values import (
     as_bits,
     as_number,
     broadcast_size,

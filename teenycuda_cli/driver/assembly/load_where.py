@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from teenycuda_cli.binary import Fatbin
+from teenycuda_cli.driver.assembly.loading import LoadedKernel, LoadOptions, LoadResult, load_for_arch
+from teenycuda_cli.driver.assembly.usage import EntryUsage
 from teenycuda_cli.driver.image import Image
-from teenycuda_cli.driver.loading import LoadedKernel, LoadOptions, LoadResult, load_for_arch
 from teenycuda_cli.driver.registry import Notice, open_device, start_device
-from teenycuda_cli.driver.usage import EntryUsage
 from teenycuda_cli.errors import AssembleError, PtxSyntaxError, UsageError
 
 

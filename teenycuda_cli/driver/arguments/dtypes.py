@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from teenycuda_cli.driver.element_types import ElementType
+from teenycuda_cli.driver.arguments.element_types import ElementType
 
 Array: TypeAlias = NDArray[Any]
 

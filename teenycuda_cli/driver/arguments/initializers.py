@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from teenycuda_cli.driver.arguments.numbers import Number, no_number, parse_number, whole
 from teenycuda_cli.driver.nearest import nearest
-from teenycuda_cli.driver.numbers import Number, no_number, parse_number, whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from math import prod
 
-from teenycuda_cli.driver.packing import POINTER_BYTES, declaration, scalar_type
+from teenycuda_cli.driver.arguments.packing import POINTER_BYTES, declaration, scalar_type
 from teenycuda_cli.driver.program import Kernel
 from teenycuda_cli.ptx.syntax import Parameter
 

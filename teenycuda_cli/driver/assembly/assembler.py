@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from teenycuda_cli.driver.architectures import normal_arch
-from teenycuda_cli.driver.usage import EntryUsage, entry_usage
+from teenycuda_cli.driver.assembly.architectures import normal_arch
+from teenycuda_cli.driver.assembly.usage import EntryUsage, entry_usage
 from teenycuda_cli.errors import FileError, PtxSyntaxError, TeenycudaError, TimeoutExpired, UsageError
 from teenycuda_cli.ptx.source import Source
 

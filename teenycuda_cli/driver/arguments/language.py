@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
+from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES, ElementType, element_type, suggest
+from teenycuda_cli.driver.arguments.initializers import Initializer, InitializerError, parse_initializer
+from teenycuda_cli.driver.arguments.numbers import no_number, parse_number, whole
 from teenycuda_cli.driver.caret import caret
-from teenycuda_cli.driver.element_types import ELEMENT_TYPES, ElementType, element_type, suggest
-from teenycuda_cli.driver.initializers import Initializer, InitializerError, parse_initializer
-from teenycuda_cli.driver.numbers import no_number, parse_number, whole
 from teenycuda_cli.errors import UsageError
 
 MOST_DIMENSIONS = 32

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from teenycuda_cli.driver.dtypes import Array, decode, encode, is_poison, ordinals
-from teenycuda_cli.driver.element_types import ElementType
-from teenycuda_cli.driver.tolerance import Tolerance
+from teenycuda_cli.driver.arguments.dtypes import Array, decode, encode, is_poison, ordinals
+from teenycuda_cli.driver.arguments.element_types import ElementType
+from teenycuda_cli.driver.checks.tolerance import Tolerance
 
 CHUNK = 1 << 18  # elements compared at once: the temporaries stay in the cache
 FIRST = 5  # mismatches shown

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from teenycuda_cli.driver.assembler import Assembly
-from teenycuda_cli.driver.hints import Subject, hint_for
+from teenycuda_cli.driver.assembly.assembler import Assembly
+from teenycuda_cli.driver.assembly.hints import Subject, hint_for
 from teenycuda_cli.errors import PtxSyntaxError
 from teenycuda_cli.ptx.source import Source
 

@@ -7,10 +7,10 @@ from typing import NoReturn
 
 import numpy as np
 
-from teenycuda_cli.driver.arguments import Argument, Bytes, Scalar
-from teenycuda_cli.driver.dtypes import encode, greatest
-from teenycuda_cli.driver.element_types import ELEMENT_TYPES, ElementType
-from teenycuda_cli.driver.numbers import whole
+from teenycuda_cli.driver.arguments.dtypes import encode, greatest
+from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES, ElementType
+from teenycuda_cli.driver.arguments.language import Argument, Bytes, Scalar
+from teenycuda_cli.driver.arguments.numbers import whole
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.files import read_input
 from teenycuda_cli.ptx.syntax import Parameter

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.driver.array_files import MAGIC, load_array, parse_npy
-from teenycuda_cli.driver.dtypes import Array, decode
-from teenycuda_cli.driver.element_types import ElementType
-from teenycuda_cli.driver.expressions import evaluate
-from teenycuda_cli.driver.fills import fill
-from teenycuda_cli.driver.initializers import InitializerError, is_initializer, parse_initializer
+from teenycuda_cli.driver.arguments.array_files import MAGIC, load_array, parse_npy
+from teenycuda_cli.driver.arguments.dtypes import Array, decode
+from teenycuda_cli.driver.arguments.element_types import ElementType
+from teenycuda_cli.driver.arguments.fills import fill
+from teenycuda_cli.driver.arguments.initializers import InitializerError, is_initializer, parse_initializer
+from teenycuda_cli.driver.checks.expressions import evaluate
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.files import read_input
 

@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from teenycuda_cli.driver.dtypes import Array, encode, greatest, poison, storage_dtype
-from teenycuda_cli.driver.element_types import ElementType
-from teenycuda_cli.driver.initializers import Initializer
-from teenycuda_cli.driver.numbers import Number, whole
+from teenycuda_cli.driver.arguments.dtypes import Array, encode, greatest, poison, storage_dtype
+from teenycuda_cli.driver.arguments.element_types import ElementType
+from teenycuda_cli.driver.arguments.initializers import Initializer
+from teenycuda_cli.driver.arguments.numbers import Number, whole
 from teenycuda_cli.errors import UsageError
 
 

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from teenycuda_cli.driver.dtypes import Array, encode, natural_dtype, storage_dtype
-from teenycuda_cli.driver.element_types import ELEMENT_TYPES, ElementType
+from teenycuda_cli.driver.arguments.dtypes import Array, encode, natural_dtype, storage_dtype
+from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES, ElementType
 from teenycuda_cli.errors import FileError, UsageError
 from teenycuda_cli.files import read_input
 

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from teenycuda_cli.driver.dtypes import decode, encode
-from teenycuda_cli.driver.element_types import ElementType
-from teenycuda_cli.driver.expression_bounds import Bounds
-from teenycuda_cli.driver.expression_values import (
+from teenycuda_cli.driver.arguments.dtypes import decode, encode
+from teenycuda_cli.driver.arguments.element_types import ElementType
+from teenycuda_cli.driver.checks.expression_bounds import Bounds
+from teenycuda_cli.driver.checks.expression_values import (
     as_array,
     as_number,
     broadcast_size,
