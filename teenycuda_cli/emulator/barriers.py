@@ -49,10 +49,27 @@ class Barriers:
     ) -> Any:
         """Lanes are at a barrier; those that do not wait go on."""
         here = np.ones(lanes.shape, bool) if mask is None else mask
+        self._check(site, here, barrier, 15, 1, "a barrier that there is not: {}; they are 0 to 15")
+        if count is not None:
+            self._check(site, here, count, 1 << 31, 32, "a thread count that is no multiple of 32: {}")
         # other lanes run on while these wait, and use the same buffers
         barrier, count, contribution = duplicate(barrier), duplicate(count), duplicate(contribution)
         self.waiting.append(Arrival(site, barrier, count, contribution, following, here))
         return () if site.waits else ((following, mask),)
+
+    def _check(self, site: BarrierSite, here: Any, value: Any, most: int, step: int, what: str) -> None:
+        """LaunchError where lanes give a barrier a number that it cannot have."""
+        full = self.batch.full
+        if type(value) is int and 0 <= value <= most and value % step == 0:
+            return
+        values = np.broadcast_to(full.integers(value, 32), full.shape).astype(np.int64) & 0xFFFFFFFF
+        wrong = here & ((values > most) | (values % step != 0))
+        if wrong.any():
+            lanes = full.numbers(wrong)
+            given = what.format(values[wrong].flat[0])
+            raise faults.fault(
+                self.kernel.program, site.op, full, int(lanes[0]), len(lanes), f"comes to {given}"
+            )
 
     def release(self, lanes: Lanes, pending: dict[int, Mask]) -> None:
         """Let blocks whose threads are all at a barrier go on; LaunchError if nothing can."""
