@@ -10,7 +10,7 @@ from teenycuda_cli.errors import TeenycudaError
 from teenycuda_cli.ptx.inspection import KernelFacts, inspect_ptx
 from teenycuda_cli.ptx.metadata import Sidecar, read_metadata
 from teenycuda_cli.ptx.sidecar import find_sidecar
-from teenycuda_cli.ptx.signatures import Directives, Function, Module, Parameter
+from teenycuda_cli.ptx.signatures import Module
 
 if TYPE_CHECKING:
     from teenycuda_cli.binary import Cubin, Fatbin, FatbinEntry, Kernel
@@ -137,7 +137,9 @@ def _of_ptx(image: Image, entry: str | None, sidecars: Sequence[Sidecar]) -> Fil
 
 
 def _of_cubin(cubin: Cubin, entry: str | None, sidecars: Sequence[Sidecar]) -> FileFacts:
-    module = _module_of(cubin.kernels)
+    from teenycuda_cli.binary.entries import module_of  # noqa: PLC0415  (PTX, the usual case, starts without it)
+
+    module = module_of(cubin.kernels)
     kernels = tuple(
         _kernel_facts(kernel, module, sidecars) for kernel in cubin.kernels if entry in (None, kernel.name)
     )
@@ -165,31 +167,6 @@ def _kernel_facts(kernel: Kernel, module: Module, sidecars: Sequence[Sidecar]) -
         roles=("user",) * len(function.parameters),
         static_shared=kernel.static_shared,
         extern_shared=None,
-    )
-
-
-def _module_of(kernels: Sequence[Kernel]) -> Module:
-    """The kernels of machine code in the form of a parsed module; parameters' types are not known."""
-    return Module((0, 0), "", (), 64, tuple(map(_function_of, kernels)), (), (), (), (), (), 0)
-
-
-def _function_of(kernel: Kernel) -> Function:
-    parameters = tuple(
-        Parameter(p.index, "", "", p.size, 0, p.offset, pointer=None, text_offset=0) for p in kernel.params
-    )
-    directives = Directives(reqntid=kernel.reqntid, maxntid=kernel.maxntid, reqnctapercluster=kernel.cluster)
-    return Function(
-        name=kernel.name,
-        is_entry=True,
-        linkage=kernel.linkage,
-        params=(),
-        returns=(),
-        directives=directives,
-        offset=0,
-        defined=True,
-        body_span=None,
-        body=None,
-        parameters=parameters,
     )
 
 

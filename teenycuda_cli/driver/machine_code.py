@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from teenycuda_cli.binary import entries
 from teenycuda_cli.binary.model import Cubin, Fatbin, Kernel
 from teenycuda_cli.driver.image import Image, image_of
 from teenycuda_cli.errors import FileError
-from teenycuda_cli.ptx.syntax import Directives, Function, Module, Parameter
+from teenycuda_cli.ptx.syntax import Function, Module
 
 
 def ptx_inside(image: Image) -> Image | None:
@@ -30,14 +33,13 @@ def _kernels(image: Image) -> tuple[Kernel, ...]:
 
 def module_of(image: Image) -> Module:
     """The entries in the form of a parsed module, each parameter as so many bits; raises FileError."""
-    functions = tuple(_function_of(kernel) for kernel in _kernels(image))
-    return Module((0, 0), "0.0", (), 64, functions, (), (), (), (), (), 0)
+    module = entries.module_of(_kernels(image))
+    return replace(module, functions=tuple(map(_with_declarations, module.functions)))
 
 
-def _function_of(kernel: Kernel) -> Function:
+def _with_declarations(function: Function) -> Function:
     parameters = tuple(
-        Parameter(p.index, f"param_{p.index}", f"b{p.size * 8}", p.size, 1, p.offset, None, 0)
-        for p in kernel.params
+        replace(parameter, name=f"param_{parameter.index}", type=f"b{parameter.size * 8}", align=1)
+        for parameter in function.parameters
     )
-    directives = Directives(reqntid=kernel.reqntid, maxntid=kernel.maxntid, reqnctapercluster=kernel.cluster)
-    return Function(kernel.name, True, kernel.linkage, (), (), directives, 0, True, None, None, parameters)
+    return replace(function, parameters=parameters)
