@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from teenycuda_cli.driver.image import Image
 from teenycuda_cli.driver.nearest import nearest
 from teenycuda_cli.errors import UsageError
+from teenycuda_cli.ptx.inspection import SharedMemory
 from teenycuda_cli.ptx.metadata import Metadata, Sidecar, blocks, read_metadata
 from teenycuda_cli.ptx.sidecar import find_sidecar, read_sidecar
 from teenycuda_cli.ptx.source import Source
@@ -121,12 +122,10 @@ def _kernel(
 
 
 def _uses_extern_shared(source: Source, module: Module, entry: Function) -> bool:
-    """Whether the entry's body mentions an array whose extent the launch tells."""
+    """Whether the entry, or a function it mentions, uses an array whose extent the launch tells."""
     if entry.body_span is None:
         return False
-    text = source.text[entry.body_span[0] : entry.body_span[1]]
-    names = [v.name for v in module.variables if v.space == "shared" and v.linkage == "extern"]
-    return ".extern .shared" in text or any(name in text for name in names)
+    return any(variable.linkage == "extern" for variable in SharedMemory(source, module).used(entry))
 
 
 def _named(module: Module, sidecars: Iterable[Sidecar], entries: Sequence[str]) -> str | None:

@@ -149,11 +149,19 @@ def _missed(offset: int, size: int, limit: int) -> str:
     return f"begins {_bytes(offset - limit)} past the end"
 
 
+_NEAR = 1 << 16
+"""Bytes beyond which an access is no overrun of a buffer."""
+
+
 def nearest(arena: Arena, address: int, size: int) -> tuple[str, ...]:
     """The buffer that an address just misses."""
     if not arena.regions:
         return ()
     region = min(arena.regions, key=lambda each: _distance(each, address))
+    if _distance(region, address) > _NEAR:
+        # Nobody just missed that one; a user knows the arguments better than a compiler's variables.
+        arguments = [each for each in arena.regions if each.name in arena.argument_names]
+        region = min(arguments, key=lambda each: _distance(each, address), default=region)
     length = region.end - region.start
     text = _missed(address - region.start, size, length)
     return (f"{text} of {region.name} ({length} bytes at {region.start:#x})",)

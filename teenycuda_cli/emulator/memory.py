@@ -94,6 +94,11 @@ class Arena(Typed):
         self.starts: list[int] = []
         self.ends: list[int] = []
 
+    @property
+    def argument_names(self) -> frozenset[str]:
+        """What the user's buffers are called."""
+        return frozenset(item.name for item in self._named)
+
     def allocate(self, size: int, name: str, *, writable: bool = True) -> Region:
         """A region of `size` bytes, 256-byte aligned; raises LaunchError when memory is out."""
         room = max(256, (size + 511) // 256 * 256)
