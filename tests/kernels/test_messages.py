@@ -30,6 +30,6 @@ def test_only_users_of_dynamic_shared_memory_are_asked_for_it(
 
 @pytest.mark.parametrize("elements", [32, 1 << 28, -(1 << 28)])
 def test_a_stray_access_is_told_from_an_argument(elements: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """However far off the address, the message measures from the user's buffer, not from a hidden variable."""
+    """However far off the address, the message measures from the user's buffer, not from a variable."""
     assert run([*LAUNCH, "--entry", "oob", *X, "--arg", f"n={elements}"]) == 4
     assert " of x (128 bytes at " in capsys.readouterr().err
