@@ -93,9 +93,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A branch target, a label table, or a function by name."""
+    """A name for a place in the code; `kind` is `label`, `table` or `function`."""
 
     name: str
+    kind: str = "label"
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,6 +241,10 @@ class Lowering:
         predicate = None
         if instruction.predicate is not None:
             predicate = scopes.find_register(instruction.predicate)
+            if predicate is None or predicate.type != "pred":
+                reason = f"{instruction.predicate} is no predicate register"
+                self._lack(instruction.offset, instruction.name, reason)
+                return
         op = Op(instruction, operation, scopes.function, operands, predicate, instruction.negated, self.loc)
         self._traits(op, scopes)
         assert self.block is not None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from teenycuda_cli.emulator.ir import (
     Constant,
     FloatConstant,
+    Frame,
     Group,
+    KernelParameter,
     Label,
     Not,
     Nowhere,
@@ -16,8 +19,7 @@ from teenycuda_cli.emulator.ir import (
     Source,
     Special,
 )
-from teenycuda_cli.emulator.numerics.types import dtype
-from teenycuda_cli.emulator.opcodes.table import Operation
+from teenycuda_cli.emulator.opcodes.table import OTHER_KINDS, Expected, Operation
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.scopes import Scopes
 from teenycuda_cli.emulator.special import is_special
@@ -53,9 +55,7 @@ class OperandLowering:
         if isinstance(operand, syntax.Pair):
             return Group((self.lower(operand.first, scopes), self.lower(operand.second, scopes)))
         if isinstance(operand, syntax.Negated):
-            inner = self.lower(operand.operand, scopes)
-            if isinstance(inner, Register):
-                return Not(inner)
+            return _negated(self.lower(operand.operand, scopes))
         if isinstance(operand, syntax.Sink):
             return Nowhere()
         if isinstance(operand, syntax.Component):
@@ -80,17 +80,25 @@ class OperandLowering:
         if table is not None:
             unique, targets = table
             self.program.tables[unique] = targets
-            return Label(unique)
+            return Label(unique, "table")
         elements = scopes.find_vector(name)
         if elements is not None:
             return Group(elements)
         if name in self.functions:
-            return Label(name)
+            return Label(name, "function")
         if name == "WARP_SZ":
             return Constant(32)
         if is_special(name):
             return Special(name)
         raise UnknownOperand(f"{name} is not known")
+
+
+def _negated(source: Source) -> Source:
+    if isinstance(source, Register):
+        return Not(source)
+    if isinstance(source, Constant):
+        return Constant(int(not source.value))
+    raise UnknownOperand("! before what is no predicate")
 
 
 class UnknownOperand(Exception):
@@ -111,24 +119,125 @@ def flat_registers(source: Source) -> list[Register]:
 
 
 def misfit(operation: Operation, operands: tuple[Source, ...]) -> str:
-    """Which register of a value instruction cannot hold the type that stands there; nothing where all can.
+    """Which operand cannot stand where it does, and what can; nothing where all are right.
 
-    As ptxas has it: sizes are equal, but for `cvt`, which takes wider registers too.
+    As ptxas has it: a register's size is that of the operand's type, unless
+    the row lets wider ones in, and an effect's integers are in no float's register.
     """
-    if operation.form.kind != "value":
-        return ""
-    elements = [
-        e for operand in operands for e in (operand.elements if isinstance(operand, Group) else (operand,))
-    ]
-    types = (*operation.destinations, *operation.sources)
-    for index, (source, name) in enumerate(zip(elements, types, strict=False)):
-        if index < len(operation.destinations) and not isinstance(source, (Register, Nowhere)):
-            return "the destination is no register"
-        register = source.register if isinstance(source, Not) else source
-        if not isinstance(register, Register):
-            continue
-        width = 1 if name == "pred" else 8 * dtype(name).itemsize
-        wider = operation.form.opcode == "cvt" and name != "pred" and register.width > width
-        if register.width != width and not wider:
-            return f"{register.name} is .{register.type}, which holds no .{name}"
+    is_effect = operation.form.kind == "effect"
+    for number, (source, expected) in enumerate(zip(operands, operation.expected, strict=False), 1):
+        wrong = _misplaced(source, expected, is_effect=is_effect)
+        if wrong:
+            return f"operand {number} is {wrong}"
     return ""
+
+
+def _misplaced(source: Source, expected: Expected, *, is_effect: bool) -> str:
+    types = expected.types
+    kind = types[0]
+    if kind in OTHER_KINDS:
+        return "" if _IS_KIND[kind](source) else f"{_described(source)}; {_KINDS[kind]} is expected"
+    elements = source.elements if isinstance(source, Group) else (source,)
+    if len(elements) != len(types) or isinstance(source, Group) != expected.is_vector:
+        wanted = f"{len(types)} elements" if expected.is_vector else "a single value"
+        return f"{_described(source)}; {wanted} of .{kind} {'are' if expected.is_vector else 'is'} expected"
+    for element, name, width in zip(elements, types, expected.widths, strict=True):
+        fits = _holds if isinstance(element, Register) else _stands
+        if not fits(element, name, width, expected, is_effect=is_effect):
+            what = "a register" if expected.is_destination else "a register or constant"
+            return f"{_described(element)}; {what} for .{name} is expected"
+    return ""
+
+
+def _holds(register: Any, name: str, width: int, expected: Expected, *, is_effect: bool) -> bool:
+    """Whether a register takes values of a type."""
+    if register.width != width and not (
+        expected.wider and name != "pred" and width < register.width <= _LONGEST
+    ):
+        return False
+    return not is_effect or _same_class(register.type, name)
+
+
+def _stands(source: Source, name: str, width: int, expected: Expected, *, is_effect: bool) -> bool:
+    """Whether what is no register can stand for a value of a type."""
+    if expected.is_destination:
+        return isinstance(source, Nowhere)
+    if isinstance(source, Not):
+        return name == "pred" and source.register.type == "pred"
+    if not is_effect:
+        return not isinstance(source, (Nowhere, Group))
+    if isinstance(source, Constant):
+        return name[0] != "f"
+    if isinstance(source, FloatConstant):
+        return name[0] == "f" or (name[0] == "b" and source.width == width)
+    return isinstance(source, (Frame, KernelParameter, Place)) and width >= _POINTER
+
+
+_POINTER = 32
+_LONGEST = 64
+
+
+def _same_class(held: str, name: str) -> bool:
+    """Whether a register's type and an operand's are both integers, both floats, or one of them bits."""
+    return "b" in (held[0], name[0]) or (held[0] == "f") == (name[0] == "f")
+
+
+def _is_address(source: Source) -> bool:
+    if not isinstance(source, Place):
+        return False
+    base = source.base
+    if isinstance(base, Register):
+        return base.type[0] in "bus" and base.width <= _LONGEST
+    return isinstance(base, (Constant, Frame, KernelParameter))
+
+
+def _is_pointer(source: Source) -> bool:
+    if isinstance(source, Register):
+        return source.type[0] in "bus" and _POINTER <= source.width <= _LONGEST
+    return isinstance(source, Constant)
+
+
+def _is_label(kind: str) -> Callable[[Source], bool]:
+    return lambda source: isinstance(source, Label) and source.kind == kind
+
+
+_IS_KIND: dict[str, Callable[[Source], bool]] = {
+    "address": _is_address,
+    "pointer": _is_pointer,
+    "immediate": lambda source: isinstance(source, Constant),
+    "arguments": lambda source: isinstance(source, Group),
+    "label": _is_label("label"),
+    "table": _is_label("table"),
+    "function": _is_label("function"),
+}
+_KINDS = {
+    "address": "an address with an integer base",
+    "pointer": "a register of 32 or 64 bits",
+    "immediate": "a constant",
+    "arguments": "a list in parentheses",
+    "label": "a label",
+    "table": "a .branchtargets table",
+    "function": "a function",
+}
+
+
+def _described(source: Source) -> str:  # noqa: PLR0911  (a case each)
+    if isinstance(source, Register):
+        return f"{source.name} (.{source.type})"
+    if isinstance(source, Not):
+        return f"!{_described(source.register)}"
+    if isinstance(source, Constant):
+        return f"the constant {source.value}"
+    if isinstance(source, FloatConstant):
+        return "a floating constant"
+    if isinstance(source, Place):
+        return f"an address of {_described(source.base)}"
+    if isinstance(source, Group):
+        return f"a group of {len(source.elements)}"
+    if isinstance(source, Special):
+        return f"the special register {source.name}"
+    if isinstance(source, Label):
+        return f"the {source.kind} {source.name.rpartition(':')[2]}"
+    if isinstance(source, Nowhere):
+        return "_"
+    return "the address of a variable"

@@ -45,7 +45,7 @@ def cvta(emit: Emitter, op: Op) -> None:
 @effect(
     "isspacep.space p, a",
     space=SPACES,
-    types="p:pred a:b64",
+    types="p:pred a:pointer",
     isa="data-movement-and-conversion-instructions-isspacep",
     keeps_memory=True,
 )
@@ -79,6 +79,7 @@ def _in_space(name: str) -> Any:
     "applypriority{.space}.level [a], size",
     "discard{.space}.level [a], size",
     space="global local const param",
+    types="size:immediate",
     level="L1 L2 L2::evict_last L2::evict_normal L2::128 L2",
     isa="data-movement-and-conversion-instructions-prefetch-prefetchu",
     keeps_memory=True,

@@ -81,7 +81,15 @@ def restore(lanes: Any, mask: Any, address: Any, dtype: Any) -> Any:
     return result
 
 
-@effect("call{.uni} f", "call{.uni} f, a", "call{.uni} r, f, a", uni="uni", isa=_CALL, ends_block=True)
+@effect(
+    "call{.uni} f",
+    "call{.uni} f, a",
+    "call{.uni} r, f, a",
+    uni="uni",
+    types="r:arguments f:function a:arguments",
+    isa=_CALL,
+    ends_block=True,
+)
 def call(emit: Emitter, op: Op) -> None:
     """Arguments into the callee's frame, and on at its first block."""
     name = callee(op.instruction) or ""

@@ -61,7 +61,7 @@ def predicate_text(op: Op) -> str:
     return f"negate({text})" if op.negated else text
 
 
-@effect("bra{.uni} target", uni="uni", isa=_BRANCH, ends_block=True, leaves=True)
+@effect("bra{.uni} target", uni="uni", types="target:label", isa=_BRANCH, ends_block=True, leaves=True)
 def bra(emit: Emitter, op: Op) -> None:
     """A jump, for the lanes whose predicate holds."""
     label = op.operands[0]
@@ -77,7 +77,7 @@ def bra(emit: Emitter, op: Op) -> None:
 @effect(
     "brx.idx{.uni} index, table",
     uni="uni",
-    types="index:b32",
+    types="index:u32 table:table",
     isa="control-flow-instructions-brx-idx",
     ends_block=True,
     leaves=True,
@@ -179,7 +179,7 @@ def trap(emit: Emitter, op: Op) -> None:
     isa="parallel-synchronization-and-communication-instructions-griddepcontrol",
     keeps_memory=True,
 )
-@effect("pmevent a", isa="miscellaneous-instructions-pmevent", types="a:u32", keeps_memory=True)
-@effect("pmevent.mask a", isa="miscellaneous-instructions-pmevent", types="a:u32", keeps_memory=True)
+@effect("pmevent a", isa="miscellaneous-instructions-pmevent", types="a:immediate", keeps_memory=True)
+@effect("pmevent.mask a", isa="miscellaneous-instructions-pmevent", types="a:immediate", keeps_memory=True)
 def nothing(emit: Emitter, op: Op) -> None:
     """Nothing that a kernel could see."""

@@ -162,7 +162,7 @@ class Load:
     prefetch=_PREFETCH,
     vec="v2 v4 v8",
     type=TYPES,
-    types="policy:b64",
+    types="d:type+ policy:u64",
     isa="data-movement-and-conversion-instructions-ld",
     keeps_memory=True,
 )
@@ -288,7 +288,7 @@ def _whole(site: Site, lanes: Any, address: Any, dtype: Any) -> Any:
     hint="L2::cache_hint",
     vec="v2 v4 v8",
     type=TYPES,
-    types="policy:b64",
+    types="b:type+ policy:u64",
     isa="data-movement-and-conversion-instructions-st",
 )
 def st(emit: Emitter, op: Op) -> None:

@@ -11,7 +11,8 @@ the alternatives of a name, otherwise it stands for itself. Operands are `a`
 and `[a]` (an address); `{, c}` may be missing. Each operand has the type
 `m["type"]` (of literal types the first) unless `types` says otherwise: `types="d:u32 c:wide"` names a PTX
 type, a slot (`dtype`), `wide` or `half` (twice or half the width of `type`), or
-`bits` (`b` and its width).
+`bits` (`b` and its width); a `+` behind it lets wider registers stand there. What is no typed
+value is one of `OTHER_KINDS`. Operands of the type `type` in a row with `{.vec}` are as long as that says.
 
 A value row returns its `Value` for one choice of modifiers, an effect row
 (`effect=True`) is kept as `form.build` for the engine, which calls it as it
@@ -44,6 +45,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from teenycuda_cli.emulator.numerics.types import dtype
 from teenycuda_cli.ptx.syntax import (
     Address,
     Arguments,
@@ -84,6 +86,21 @@ class Form:
     reads_carry: bool
 
 
+OTHER_KINDS = frozenset(("address", "label", "table", "function", "arguments", "immediate", "pointer"))
+"""What operands may be besides values of a type; a `pointer` is an integer of 32 or 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What may stand at one place of an operation: elements of these types, or one of `OTHER_KINDS`."""
+
+    types: tuple[str, ...]
+    widths: tuple[int, ...]  # in bits
+    is_destination: bool
+    is_vector: bool  # several elements or `p|q`
+    wider: bool  # registers may be wider than the type
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """An instruction that the table knows, ready for the code generator."""
@@ -99,6 +116,7 @@ class Operation:
     reads_carry: bool
     writes_carry: bool
     raw_nan: bool
+    expected: tuple[Expected, ...] = ()  # an operand each
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +226,7 @@ def _slots(text: str, alternatives: Mapping[str, tuple[str, ...]]) -> tuple[Slot
 def _place(text: str, form: Form) -> Place:
     names = tuple(re.findall(r"\w+", text))
     if form.kind == "effect":
-        return Place(names, frozenset(("[", "c")) if text.startswith("[") else None)
+        return Place(names, _effect_shapes(text, form))
     if text.startswith("{!}"):
         return Place(names, frozenset("r!"))
     if text.startswith("{"):
@@ -216,6 +234,21 @@ def _place(text: str, form: Form) -> Place:
     if "|" in text:
         return Place(names, frozenset("|"))
     return Place(names, frozenset("r[" if form.opcode == "mov" else "r"))
+
+
+def _effect_shapes(text: str, form: Form) -> frozenset[str]:
+    if text.startswith("["):
+        return frozenset(("[", "c"))
+    if text.startswith("{!}"):
+        return frozenset("r!")
+    if "|" in text:
+        return frozenset("|")
+    named = form.types.get(text, "type")
+    if named == "arguments":
+        return frozenset("(")
+    if "{.vec}" in form.syntax and named in ("type", "type+"):
+        return frozenset(("r", "v1", "v2", "v4", "v8"))
+    return frozenset("r[") if form.opcode == "cvta" else frozenset("r")
 
 
 def _compile(form: Form) -> Pattern:
@@ -230,7 +263,7 @@ def _compile(form: Form) -> Pattern:
 
 def _type_of(name: str, form: Form, bound: Mapping[str, str]) -> str:
     base = bound.get("type", "")
-    named = form.types.get(name, "type")
+    named = form.types.get(name, "type").removesuffix("+")
     if named == "wide":
         return _WIDE[base]
     if named == "half":
@@ -314,6 +347,24 @@ class Table:
         return Unsupported(f"the emulator has {opcode}, but not in the form {name}")
 
 
+def _expected(
+    place: Place, types: tuple[str, ...], form: Form, bound: Mapping[str, str], *, is_destination: bool
+) -> Expected:
+    if place.shapes is not None and "[" in place.shapes and form.kind == "effect" and form.opcode != "cvta":
+        types = ("address",)
+    named = form.types.get(place.names[0], "type")
+    vector = bound.get("vec", "") if named in ("type", "type+") else ""
+    is_vector = bool(vector) or len(types) > 1
+    wider = named.endswith("+") or form.opcode == "cvt"
+    types *= int(vector[1:] or 1)
+    widths = tuple(0 if name in OTHER_KINDS else _width(name) for name in types)
+    return Expected(types, widths, is_destination, is_vector, wider)
+
+
+def _width(name: str) -> int:
+    return 1 if name == "pred" else 8 * dtype(name).itemsize
+
+
 def _operation(pattern: Pattern, bound: dict[str, str], count: int) -> Operation:
     form = pattern.form
     places = pattern.places[:count]
@@ -322,6 +373,10 @@ def _operation(pattern: Pattern, bound: dict[str, str], count: int) -> Operation
     groups = [tuple(_type_of(name, form, bound) for name in place.names) for place in places]
     destinations = groups[0] if has_destination else ()
     sources = tuple(itertools.chain.from_iterable(groups[1:] if has_destination else groups))
+    expected = [
+        _expected(place, group, form, bound, is_destination=has_destination and number == 0)
+        for number, (place, group) in enumerate(zip(places, groups, strict=True))
+    ]
     evaluate = value.evaluate if value else None
     return Operation(
         form=form,
@@ -335,6 +390,7 @@ def _operation(pattern: Pattern, bound: dict[str, str], count: int) -> Operation
         reads_carry=form.reads_carry,
         writes_carry=bool(bound.get("cc")),
         raw_nan=value.raw_nan if value else False,
+        expected=tuple(expected),
     )
 
 

@@ -127,7 +127,7 @@ def _rows(lanes: Any, value: Any) -> Any:
     "shfl.sync.mode.b32 d, a, b, c, membermask",
     "shfl.sync.mode.b32 d|p, a, b, c, membermask",
     mode="up down bfly idx",
-    types="p:pred",
+    types="p:pred b:b32 c:b32 membermask:u32",
     isa=_SHFL,
     gathers=True,
     keeps_memory=True,
@@ -136,7 +136,7 @@ def _rows(lanes: Any, value: Any) -> Any:
     "shfl.mode.b32 d, a, b, c",
     "shfl.mode.b32 d|p, a, b, c",
     mode="up down bfly idx",
-    types="p:pred",
+    types="p:pred b:b32 c:b32 membermask:u32",
     isa=_SHFL,
     keeps_memory=True,
 )
@@ -182,14 +182,14 @@ class Vote:
 @effect(
     "vote.sync.mode.pred d, {!}a, membermask",
     mode="all any uni",
-    types="d:pred a:pred membermask:b32",
+    types="d:pred a:pred membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-vote-sync",
     gathers=True,
     keeps_memory=True,
 )
 @effect(
     "vote.sync.ballot.b32 d, {!}a, membermask",
-    types="d:b32 a:pred membermask:b32",
+    types="d:b32 a:pred membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-vote-sync",
     gathers=True,
     keeps_memory=True,
@@ -230,7 +230,7 @@ def activemask(emit: Emitter, op: Op) -> None:
 
 @effect(
     "bar.warp.sync membermask",
-    types="membermask:b32",
+    types="membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-bar-warp-sync",
     gathers=True,
     keeps_memory=True,
@@ -267,7 +267,7 @@ class Match:
 @effect(
     "match.any.sync.type d, a, membermask",
     type="b32 b64",
-    types="d:b32 membermask:b32",
+    types="d:b32 membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-match-sync",
     gathers=True,
     keeps_memory=True,
@@ -276,7 +276,7 @@ class Match:
     "match.all.sync.type d, a, membermask",
     "match.all.sync.type d|p, a, membermask",
     type="b32 b64",
-    types="d:b32 p:pred membermask:b32",
+    types="d:b32 p:pred membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-match-sync",
     gathers=True,
     keeps_memory=True,
@@ -326,7 +326,7 @@ class Reduce:
     "redux.sync.op.type d, a, membermask",
     op="add min max",
     type="u32 s32",
-    types="membermask:b32",
+    types="membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-redux-sync",
     gathers=True,
     keeps_memory=True,
@@ -335,7 +335,7 @@ class Reduce:
     "redux.sync.op.type d, a, membermask",
     op="and or xor",
     type="b32",
-    types="membermask:b32",
+    types="membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-redux-sync",
     gathers=True,
     keeps_memory=True,
@@ -358,7 +358,7 @@ def elect_one(lanes: Any, member: Any, mask: Any) -> Any:
 
 @effect(
     "elect.sync d|p, membermask",
-    types="d:b32 p:pred membermask:b32",
+    types="d:b32 p:pred membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-elect-sync",
     gathers=True,
     keeps_memory=True,
