@@ -18,7 +18,7 @@ from teenycuda_cli.emulator.ir import (
 from teenycuda_cli.emulator.missing import Missing, unsupported
 from teenycuda_cli.emulator.opcodes.call import land, lists
 from teenycuda_cli.emulator.opcodes.table import Unsupported, decode
-from teenycuda_cli.emulator.operands import OperandLowering, UnknownOperand, flat_registers, misfit
+from teenycuda_cli.emulator.operands import OperandLowering, UnknownOperand, flat_registers, folded, misfit
 from teenycuda_cli.emulator.program import BUILT_IN, Program, callee
 from teenycuda_cli.emulator.scopes import Scopes
 from teenycuda_cli.ptx import syntax
@@ -234,6 +234,7 @@ class Lowering:
             return
         if instruction.opcode == "call" and not self._passes(instruction, operands):
             return
+        operands = folded(operation, operands)
         wrong = misfit(operation, operands)
         if wrong:
             self._lack(instruction.offset, instruction.name, wrong)

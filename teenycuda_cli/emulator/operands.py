@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from teenycuda_cli.emulator.ir import (
@@ -118,6 +119,24 @@ def flat_registers(source: Source) -> list[Register]:
     return []
 
 
+def folded(operation: Operation, operands: tuple[Source, ...]) -> tuple[Source, ...]:
+    """Operands in which `variable+4`, where no memory is accessed, is an address itself."""
+    if not any(isinstance(source, Place) for source in operands):
+        return operands
+    pairs = zip(operands, operation.expected, strict=False)
+    return tuple([source if expected.types[0] == "address" else _sum(source) for source, expected in pairs])
+
+
+def _sum(source: Source) -> Source:
+    if isinstance(source, Place):
+        base = source.base
+        if isinstance(base, Constant):
+            return Constant(base.value + source.offset)
+        if isinstance(base, (Frame, KernelParameter)):
+            return replace(base, offset=base.offset + source.offset)
+    return source
+
+
 def misfit(operation: Operation, operands: tuple[Source, ...]) -> str:
     """Which operand cannot stand where it does, and what can; nothing where all are right.
 
@@ -145,32 +164,40 @@ def _misplaced(source: Source, expected: Expected, *, is_effect: bool) -> str:
         fits = _holds if isinstance(element, Register) else _stands
         if not fits(element, name, width, expected, is_effect=is_effect):
             what = "a register" if expected.is_destination else "a register or constant"
+            if expected.is_fixed:
+                what = "a constant"
             return f"{_described(element)}; {what} for .{name} is expected"
     return ""
 
 
 def _holds(register: Any, name: str, width: int, expected: Expected, *, is_effect: bool) -> bool:
     """Whether a register takes values of a type."""
-    if register.width != width and not (
-        expected.wider and name != "pred" and width < register.width <= _LONGEST
-    ):
+    if expected.is_fixed:
         return False
+    if register.width != width:
+        is_bits = register.type[0] != "f" or (is_effect and name[0] == "b")
+        if not expected.wider or not is_bits or name == "pred" or not width < register.width <= _LONGEST:
+            return False
     return not is_effect or _same_class(register.type, name)
 
 
-def _stands(source: Source, name: str, width: int, expected: Expected, *, is_effect: bool) -> bool:
+def _stands(  # noqa: PLR0911  (a case each)
+    source: Source, name: str, width: int, expected: Expected, *, is_effect: bool
+) -> bool:
     """Whether what is no register can stand for a value of a type."""
     if expected.is_destination:
-        return isinstance(source, Nowhere)
+        return expected.is_sink and isinstance(source, Nowhere)
     if isinstance(source, Not):
         return name == "pred" and source.register.type == "pred"
-    if not is_effect:
-        return not isinstance(source, (Nowhere, Group))
     if isinstance(source, Constant):
-        return name[0] != "f"
+        return not is_effect or name[0] != "f"
+    if expected.is_fixed:
+        return False
+    if not is_effect:
+        return not isinstance(source, (Nowhere, Group, Place))
     if isinstance(source, FloatConstant):
         return name[0] == "f" or (name[0] == "b" and source.width == width)
-    return isinstance(source, (Frame, KernelParameter, Place)) and width >= _POINTER
+    return isinstance(source, (Frame, KernelParameter)) and width == _LONGEST
 
 
 _POINTER = 32
@@ -204,7 +231,6 @@ def _is_label(kind: str) -> Callable[[Source], bool]:
 _IS_KIND: dict[str, Callable[[Source], bool]] = {
     "address": _is_address,
     "pointer": _is_pointer,
-    "immediate": lambda source: isinstance(source, Constant),
     "arguments": lambda source: isinstance(source, Group),
     "label": _is_label("label"),
     "table": _is_label("table"),
@@ -213,7 +239,6 @@ _IS_KIND: dict[str, Callable[[Source], bool]] = {
 _KINDS = {
     "address": "an address with an integer base",
     "pointer": "a register of 32 or 64 bits",
-    "immediate": "a constant",
     "arguments": "a list in parentheses",
     "label": "a label",
     "table": "a .branchtargets table",

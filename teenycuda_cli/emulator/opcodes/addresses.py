@@ -13,8 +13,14 @@ from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Register
 from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
 from teenycuda_cli.emulator.opcodes.memory import SCOPES, SPACES, space_of
+from teenycuda_cli.emulator.opcodes.table import Modifiers
 
 _WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}
+
+
+def _holds_window(m: Modifiers) -> bool:
+    """Generic addresses of shared and local memory have more than 32 bits."""
+    return m["type"] == "u64" or m["space"] not in _WINDOWS
 
 
 @effect(
@@ -22,6 +28,7 @@ _WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCA
     to="to",
     space=SPACES,
     type="u32 u64",
+    where=_holds_window,
     isa="data-movement-and-conversion-instructions-cvta",
     keeps_memory=True,
 )
@@ -79,7 +86,7 @@ def _in_space(name: str) -> Any:
     "applypriority{.space}.level [a], size",
     "discard{.space}.level [a], size",
     space="global local const param",
-    types="size:immediate",
+    types="size:u32=",
     level="L1 L2 L2::evict_last L2::evict_normal L2::128 L2",
     isa="data-movement-and-conversion-instructions-prefetch-prefetchu",
     keeps_memory=True,
@@ -92,10 +99,12 @@ def prefetch(emit: Emitter, op: Op) -> None:
     "membar.level ",
     "fence{.sem}.scope ",
     "fence.proxy.proxykind ",
+    "fence.proxy.async.within ",
     level="cta gl sys gpu cluster",
     sem="sc acq_rel acquire release",
     scope=SCOPES,
-    proxykind="alias async async.global async.shared::cta tensormap::generic",
+    proxykind="alias async tensormap::generic",
+    within="global shared::cta shared::cluster",
     isa="parallel-synchronization-and-communication-instructions-membar",
     keeps_memory=True,
 )

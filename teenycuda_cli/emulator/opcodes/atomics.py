@@ -188,6 +188,7 @@ def _allowed(m: Any) -> bool:
     type="b32 b64 u32 s32 u64 s64 f32 f64",
     level="L2::cache_hint",
     where=_allowed,
+    types="d:type?",
     isa=_ATOM,
     **_TYPES,
 )
@@ -197,6 +198,7 @@ def _allowed(m: Any) -> bool:
     op="cas",
     type="b16 b32 b64",
     where=_allowed,
+    types="d:type?",
     isa=_ATOM,
     **_TYPES,
 )

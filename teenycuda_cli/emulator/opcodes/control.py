@@ -179,7 +179,7 @@ def trap(emit: Emitter, op: Op) -> None:
     isa="parallel-synchronization-and-communication-instructions-griddepcontrol",
     keeps_memory=True,
 )
-@effect("pmevent a", isa="miscellaneous-instructions-pmevent", types="a:immediate", keeps_memory=True)
-@effect("pmevent.mask a", isa="miscellaneous-instructions-pmevent", types="a:immediate", keeps_memory=True)
+@effect("pmevent a", isa="miscellaneous-instructions-pmevent", types="a:u32=", keeps_memory=True)
+@effect("pmevent.mask a", isa="miscellaneous-instructions-pmevent", types="a:u32=", keeps_memory=True)
 def nothing(emit: Emitter, op: Op) -> None:
     """Nothing that a kernel could see."""

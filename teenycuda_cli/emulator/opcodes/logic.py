@@ -45,7 +45,7 @@ def cnot(m: Modifiers) -> Value:
     return Value(bits.is_zero, lane="int({0} == 0)")
 
 
-@op("lop3.b32 d, a, b, c, table", isa=_ISA + "lop3")
+@op("lop3.b32 d, a, b, c, table", types="table:b32=", isa=_ISA + "lop3")
 def lop3(m: Modifiers) -> Value:
     """The function of three bits that the table says."""
     return Value(blocked(bits.logic_3, "b32"))
@@ -54,7 +54,7 @@ def lop3(m: Modifiers) -> Value:
 @op(
     "lop3.boolop.b32 d|p, a, b, c, table, {!}q",
     boolop="or and",
-    types="p:pred q:pred",
+    types="p:pred q:pred table:b32=",
     isa=_ISA + "lop3",
 )
 def lop3_test(m: Modifiers) -> Value:

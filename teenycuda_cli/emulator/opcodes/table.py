@@ -11,8 +11,9 @@ the alternatives of a name, otherwise it stands for itself. Operands are `a`
 and `[a]` (an address); `{, c}` may be missing. Each operand has the type
 `m["type"]` (of literal types the first) unless `types` says otherwise: `types="d:u32 c:wide"` names a PTX
 type, a slot (`dtype`), `wide` or `half` (twice or half the width of `type`), or
-`bits` (`b` and its width); a `+` behind it lets wider registers stand there. What is no typed
-value is one of `OTHER_KINDS`. Operands of the type `type` in a row with `{.vec}` are as long as that says.
+`bits` (`b` and its width). Behind it, `+` lets wider registers stand there, `?` lets `_`, and `=` takes a
+constant alone. What is no typed value is one of `OTHER_KINDS`. Operands of the type `type` in a row with
+`{.vec}` are as long as that says.
 
 A value row returns its `Value` for one choice of modifiers, an effect row
 (`effect=True`) is kept as `form.build` for the engine, which calls it as it
@@ -86,7 +87,7 @@ class Form:
     reads_carry: bool
 
 
-OTHER_KINDS = frozenset(("address", "label", "table", "function", "arguments", "immediate", "pointer"))
+OTHER_KINDS = frozenset(("address", "label", "table", "function", "arguments", "pointer"))
 """What operands may be besides values of a type; a `pointer` is an integer of 32 or 64 bits."""
 
 
@@ -99,6 +100,8 @@ class Expected:
     is_destination: bool
     is_vector: bool  # several elements or `p|q`
     wider: bool  # registers may be wider than the type
+    is_sink: bool  # `_` may stand there
+    is_fixed: bool  # a constant alone may stand there
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,7 @@ class Unsupported:
 _TYPE = re.compile(r"pred|[bus]\d+(x2)?|b?f\d+(x2)?|tf32|e\dm\d(x2)?|ue8m0x2")
 _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64", "b16": "b32", "b32": "b64"}
 _HALF = {"b32": "b16", "b64": "b32", "b16": "b8", "b128": "b64"}
+_MARKS = "+?="
 _SLOT = re.compile(r"\{\.([A-Za-z0-9_:]+)\}|\.([A-Za-z0-9_:]+)")
 _OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|\{[^}!]*\}|\w+(?:\|\w+)?")
 
@@ -243,10 +247,10 @@ def _effect_shapes(text: str, form: Form) -> frozenset[str]:
         return frozenset("r!")
     if "|" in text:
         return frozenset("|")
-    named = form.types.get(text, "type")
+    named = form.types.get(text, "type").rstrip(_MARKS)
     if named == "arguments":
         return frozenset("(")
-    if "{.vec}" in form.syntax and named in ("type", "type+"):
+    if "{.vec}" in form.syntax and named == "type":
         return frozenset(("r", "v1", "v2", "v4", "v8"))
     return frozenset("r[") if form.opcode == "cvta" else frozenset("r")
 
@@ -263,7 +267,7 @@ def _compile(form: Form) -> Pattern:
 
 def _type_of(name: str, form: Form, bound: Mapping[str, str]) -> str:
     base = bound.get("type", "")
-    named = form.types.get(name, "type").removesuffix("+")
+    named = form.types.get(name, "type").rstrip(_MARKS)
     if named == "wide":
         return _WIDE[base]
     if named == "half":
@@ -353,12 +357,13 @@ def _expected(
     if place.shapes is not None and "[" in place.shapes and form.kind == "effect" and form.opcode != "cvta":
         types = ("address",)
     named = form.types.get(place.names[0], "type")
-    vector = bound.get("vec", "") if named in ("type", "type+") else ""
+    vector = bound.get("vec", "") if named.rstrip(_MARKS) == "type" else ""
     is_vector = bool(vector) or len(types) > 1
-    wider = named.endswith("+") or form.opcode == "cvt"
+    wider = "+" in named or form.opcode == "cvt"
     types *= int(vector[1:] or 1)
     widths = tuple(0 if name in OTHER_KINDS else _width(name) for name in types)
-    return Expected(types, widths, is_destination, is_vector, wider)
+    is_sink = is_vector or form.kind == "value" or "?" in named
+    return Expected(types, widths, is_destination, is_vector, wider, is_sink, "=" in named)
 
 
 def _width(name: str) -> int:
