@@ -44,15 +44,15 @@ def ratio(
 ) -> Row:
     """Median milliseconds of the subject over those of the yardstick, measured in turn.
 
-    Each time is the best of `tries`: a thread that waits for a core does not work.
+    Each time is itself the median of `tries` in a row, so that both sides are warm.
     """
-    pairs = [(_best(subject, tries), _best(yardstick, tries)) for _ in range(rounds)]
+    pairs = [(_median(subject, tries), _median(yardstick, tries)) for _ in range(rounds)]
     ours, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
     return Row(name, ours / theirs, bound, "×", f"{ours:.2f} ms against {theirs:.2f} ms")
 
 
-def _best(measure: Callable[[], float], tries: int) -> float:
-    return min(measure() for _ in range(tries))
+def _median(measure: Callable[[], float], tries: int) -> float:
+    return statistics.median(measure() for _ in range(tries))
 
 
 def command_milliseconds(command: Sequence[str]) -> float:

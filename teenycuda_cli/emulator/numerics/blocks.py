@@ -50,14 +50,19 @@ def shape_of(sources: tuple[Any, ...], out: Any) -> tuple[int, ...]:
     return np.broadcast_shapes(*[np.shape(source) for source in sources])
 
 
-def slabs(target: Any, sources: tuple[Any, ...], lanes: int = LANES) -> Iterator[tuple[Any, list[Any]]]:
-    """`target` and the sources cut along the outer axes into pieces of so many lanes, nothing copied."""
+def slabs(
+    target: Any, sources: tuple[Any, ...], lanes: int = LANES, *, whole: bool = True
+) -> Iterator[tuple[Any, list[Any]]]:
+    """`target` and the sources cut along the outer axes into pieces of so many lanes, nothing copied.
+
+    Sources come in the piece's shape; unless `whole`, in one that broadcasts to it.
+    """
     arrays = [np.asarray(source) for source in sources]
     shape = target.shape
     if all(array.ndim == 0 or (array.shape == shape and array.flags.c_contiguous) for array in arrays):
         target = target.reshape(-1)
         arrays = [array.reshape(-1) if array.ndim else array for array in arrays]
-    else:
+    elif whole or any(0 < array.ndim < len(shape) for array in arrays):
         arrays = [np.broadcast_to(array, shape) if array.ndim else array for array in arrays]
     yield from _cut(target, arrays, lanes)
 
@@ -70,4 +75,8 @@ def _cut(target: Any, arrays: list[Any], lanes: int) -> Iterator[tuple[Any, list
     step = max(1, lanes * rows // target.size)
     for start in range(0, rows, step):
         place: Any = slice(start, start + step) if step > 1 or target.ndim == 1 else start
-        yield from _cut(target[place], [array[place] if array.ndim else array for array in arrays], lanes)
+        repeated: Any = slice(None) if isinstance(place, slice) else 0
+        parts = [
+            array[place if len(array) == rows else repeated] if array.ndim else array for array in arrays
+        ]
+        yield from _cut(target[place], parts, lanes)

@@ -15,7 +15,7 @@ import numpy as np
 
 from teenycuda_cli.emulator.numerics.blocks import shape_of, slabs
 
-_PIECE = 32768
+_PIECE = 65536
 _COMPLEX = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
 
 
@@ -76,17 +76,18 @@ class FusedMultiplyAdd:
             return out
         target = np.empty(shape, self.dtype) if out is None else out
         scratch = self._scratch
-        for result, parts in slabs(target, sources, _PIECE):
+        for result, parts in slabs(target, sources, _PIECE, whole=False):
             size, form = result.size, result.shape
             left = scratch.left[:size].reshape(form)
             right = scratch.right[:size].reshape(form)
-            left.imag = parts[2]
+            factor, other, total = left.real, right.imag, left.imag
+            total[...] = parts[2]
             for x, y in ((parts[0], parts[1]), *zip(parts[3::2], parts[4::2], strict=True)):
-                left.real = x
-                right.imag = y
+                factor[...] = x
+                other[...] = y
                 # the sum stays in the imaginary part, ready to be added to
                 np.multiply(left, right, out=left)
-            np.copyto(result, left.imag)
+            np.copyto(result, total)
         return target
 
     def _usable(self) -> bool:
