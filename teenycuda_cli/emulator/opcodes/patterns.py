@@ -1,0 +1,211 @@
+"""Rows made ready for matching: a syntax line's slots for modifiers and places for operands."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from teenycuda_cli.emulator.numerics.types import dtype
+from teenycuda_cli.emulator.opcodes.forms import OTHER_KINDS, Expected, Form, Operation
+
+_TYPE = re.compile(r"pred|[bus]\d+(x2)?|b?f\d+(x2)?|tf32|e\dm\d(x2)?|ue8m0x2")
+_WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64", "b16": "b32", "b32": "b64"}
+_HALF = {"b32": "b16", "b64": "b32", "b16": "b8", "b128": "b64"}
+_MARKS = "+?="
+_SLOT = re.compile(r"\{\.([A-Za-z0-9_:]+)\}|\.([A-Za-z0-9_:]+)")
+_OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|\{[^}!]*\}|\w+(?:\|\w+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One place for a modifier."""
+
+    name: str
+    choices: frozenset[str]
+    ordered: tuple[str, ...]
+    optional: bool
+    is_type: bool
+    is_literal_type: bool  # it is what `type` means
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One operand of a syntax line: the names in it and the shapes that fit."""
+
+    names: tuple[str, ...]
+    shapes: frozenset[str] | None  # None: any
+
+
+def _choose(slot: Slot, remaining: list[str]) -> str:
+    """The modifier that a slot takes, or the empty string; a type slot takes the next type or nothing."""
+    for text in remaining:
+        if text in slot.choices:
+            return text
+        if slot.is_type and _TYPE.fullmatch(text):
+            break
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A form made ready for matching."""
+
+    form: Form
+    slots: tuple[Slot, ...]
+    places: tuple[Place, ...]
+    required: int
+
+    def bind(self, modifiers: tuple[str, ...]) -> dict[str, str] | None:
+        """Modifiers by slot name, or None where they do not fit.
+
+        They may stand in any order, as ptxas has it; types keep theirs.
+        """
+        bound: dict[str, str] = {}
+        remaining = list(modifiers)
+        for slot in self.slots:
+            text = _choose(slot, remaining)
+            if text:
+                remaining.remove(text)
+                if slot.is_literal_type:
+                    bound.setdefault("type", text)
+            elif not slot.optional:
+                return None
+            bound[slot.name] = text
+        if remaining or (self.form.where is not None and not self.form.where(bound)):
+            return None
+        return bound
+
+    def fits(self, shapes: tuple[str, ...]) -> bool:
+        """Whether operands of these shapes can stand here."""
+        if not self.required <= len(shapes) <= len(self.places):
+            return False
+        return all(
+            place.shapes is None or shape in place.shapes
+            for place, shape in zip(self.places, shapes, strict=False)
+        )
+
+    def spell(self) -> Iterator[tuple[str, ...]]:
+        """Every legal sequence of modifiers."""
+        choices = [(("", *slot.ordered) if slot.optional else slot.ordered) for slot in self.slots]
+        for combination in itertools.product(*choices):
+            modifiers = tuple(text for text in combination if text)
+            if self.bind(modifiers) is not None:
+                yield modifiers
+
+
+def _slots(text: str, alternatives: Mapping[str, tuple[str, ...]]) -> tuple[Slot, ...]:
+    slots = []
+    for optional, required in _SLOT.findall(text):
+        name = optional or required
+        ordered = alternatives.get(name, (name,))
+        is_type = all(_TYPE.fullmatch(choice) for choice in ordered)
+        literal = is_type and name not in alternatives
+        slots.append(Slot(name, frozenset(ordered), ordered, bool(optional), is_type, literal))
+    return tuple(slots)
+
+
+def _place(text: str, form: Form) -> Place:
+    names = tuple(re.findall(r"\w+", text))
+    if form.kind == "effect":
+        return Place(names, _effect_shapes(text, form))
+    if text.startswith("{!}"):
+        return Place(names, frozenset("r!"))
+    if text.startswith("{"):
+        return Place(names, frozenset((f"v{len(names)}",)))
+    if "|" in text:
+        return Place(names, frozenset("|"))
+    return Place(names, frozenset("r[" if form.opcode == "mov" else "r"))
+
+
+def _effect_shapes(text: str, form: Form) -> frozenset[str]:
+    if text.startswith("["):
+        return frozenset(("[", "c"))
+    if text.startswith("{!}"):
+        return frozenset("r!")
+    if "|" in text:
+        return frozenset("|")
+    named = form.types.get(text, "type").rstrip(_MARKS)
+    if named == "arguments":
+        return frozenset("(")
+    if "{.vec}" in form.syntax and named == "type":
+        return frozenset(("r", "v1", "v2", "v4", "v8"))
+    return frozenset("r[") if form.opcode == "cvta" else frozenset("r")
+
+
+def compile_form(form: Form) -> Pattern:
+    """A row's syntax line, read once."""
+    head, _, tail = form.syntax.partition(" ")
+    fixed, *optional = tail.replace("{,", "\0,").split("\0")
+    places = [_place(text, form) for text in _OPERAND.findall(fixed)]
+    required = len(places)
+    for part in optional:
+        places += [_place(text, form) for text in _OPERAND.findall(part.rstrip("} "))]
+    return Pattern(form, _slots(head[len(form.opcode) :], form.alternatives), tuple(places), required)
+
+
+def type_of(name: str, form: Form, bound: Mapping[str, str]) -> str:
+    """The PTX type, or the kind, of the operand of that name, for one choice of modifiers."""
+    base = bound.get("type", "")
+    named = form.types.get(name, "type").rstrip(_MARKS)
+    if named == "wide":
+        return _WIDE[base]
+    if named == "half":
+        return _HALF[base]
+    if named == "bits":
+        return f"b{base[1:]}"
+    if named == "type":
+        return base
+    return bound.get(named, named)
+
+
+def _expected(
+    place: Place, types: tuple[str, ...], form: Form, bound: Mapping[str, str], *, is_destination: bool
+) -> Expected:
+    if place.shapes is not None and "[" in place.shapes and form.kind == "effect" and form.opcode != "cvta":
+        types = ("address",)
+    named = form.types.get(place.names[0], "type")
+    vector = bound.get("vec", "") if named.rstrip(_MARKS) == "type" else ""
+    is_vector = bool(vector) or len(types) > 1
+    wider = "+" in named or form.opcode == "cvt"
+    types *= int(vector[1:] or 1)
+    widths = tuple(0 if name in OTHER_KINDS else _width(name) for name in types)
+    is_sink = is_vector or form.kind == "value" or "?" in named
+    return Expected(types, widths, is_destination, is_vector, wider, is_sink, "=" in named)
+
+
+def _width(name: str) -> int:
+    return 1 if name == "pred" else 8 * dtype(name).itemsize
+
+
+def operation_of(pattern: Pattern, bound: dict[str, str], count: int) -> Operation:
+    """What a row makes of one choice of modifiers and so many operands."""
+    form = pattern.form
+    places = pattern.places[:count]
+    value = form.build(bound) if form.kind == "value" else None
+    has_destination = form.kind == "value" or bool(places and places[0].names[0] in ("d", "p", "r"))
+    groups = [tuple(type_of(name, form, bound) for name in place.names) for place in places]
+    destinations = groups[0] if has_destination else ()
+    sources = tuple(itertools.chain.from_iterable(groups[1:] if has_destination else groups))
+    expected = [
+        _expected(place, group, form, bound, is_destination=has_destination and number == 0)
+        for number, (place, group) in enumerate(zip(places, groups, strict=True))
+    ]
+    evaluate = value.evaluate if value else None
+    return Operation(
+        form=form,
+        modifiers=bound,
+        destinations=destinations,
+        sources=sources,
+        evaluate=evaluate,
+        ufunc=evaluate if isinstance(evaluate, np.ufunc) else None,
+        lane=value.lane if value else None,
+        affine=value.affine if value else None,
+        reads_carry=form.reads_carry,
+        writes_carry=bool(bound.get("cc")),
+        raw_nan=value.raw_nan if value else False,
+        expected=tuple(expected),
+    )
