@@ -79,6 +79,37 @@ class LoadResult:
     cubin: bytes | None = None
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        assembly: Assembly,
+        image: Image,
+        kernels: tuple[LoadedKernel, ...],
+        *,
+        diagnostics: tuple[Diagnostic, ...],
+        device: str | None = None,
+        arch: str | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> LoadResult:
+        """What an assembler made of a file, for its own architecture unless another is named."""
+        return cls(
+            image=image,
+            ok=assembly.ok,
+            arch=arch or assembly.arch,
+            kernels=kernels,
+            diagnostics=diagnostics,
+            device=device,
+            assembler=assembly.assembler,
+            assembler_version=assembly.version,
+            ms=assembly.ms,
+            cached=assembly.cached,
+            info_log=assembly.info_log,
+            error_log=assembly.error_log,
+            truncated=assembly.truncated,
+            cubin=assembly.cubin,
+            notes=notes,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
@@ -124,20 +155,11 @@ def _load_ptx(image: Image, arch: str | None, options: LoadOptions) -> LoadResul
     if arch is None and assembly.failure and (sm_number(target) or 0) < (sm_number(OLDEST_ARCH) or 0):
         notes = (f"{assembly.failure}: assembling for {OLDEST_ARCH}, which runs PTX for {target} too",)
         assembly = _assemble(prepared, OLDEST_ARCH, options)
-    return LoadResult(
-        image=image,
-        ok=assembly.ok,
-        arch=assembly.arch,
-        kernels=_ptx_kernels(assembly.entries, assembly.arch, prepared.source, target),
+    return LoadResult.of(
+        assembly,
+        image,
+        _ptx_kernels(assembly.entries, assembly.arch, prepared.source, target),
         diagnostics=(*prepared.warnings, *diagnose(assembly, image.source, prepared.line_map)),
-        assembler=assembly.assembler,
-        assembler_version=assembly.version,
-        ms=assembly.ms,
-        cached=assembly.cached,
-        info_log=assembly.info_log,
-        error_log=assembly.error_log,
-        truncated=assembly.truncated,
-        cubin=assembly.cubin,
         notes=notes,
     )
 

@@ -44,21 +44,13 @@ def load_on_device(
     data, line_map = prepared(image, strip=options.strip, keep_lineinfo=options.lineinfo)
     attempt = _attempt(device, image, data, options, cubin=cubin)
     assembly = attempt.assembly
-    return LoadResult(
-        image=image,
-        ok=assembly.ok,
+    return LoadResult.of(
+        assembly,
+        image,
+        _in_file_order(attempt.kernels, image),
         arch=device.arch,
-        kernels=_in_file_order(attempt.kernels, image),
-        diagnostics=diagnosed(assembly, image, line_map),
         device=device.name,
-        assembler=assembly.assembler,
-        assembler_version=assembly.version,
-        ms=assembly.ms,
-        cached=assembly.cached,
-        info_log=assembly.info_log,
-        error_log=assembly.error_log,
-        truncated=assembly.truncated,
-        cubin=assembly.cubin,
+        diagnostics=diagnosed(assembly, image, line_map),
     )
 
 
