@@ -192,8 +192,11 @@ class Device(Protocol):
     def fill(self, address: int, byte: int, size: int) -> None:
         """Set `size` bytes on the device to one value, in the order of the launches."""
 
-    def load(self, image: Any) -> LoadedModule:
-        """Load a `driver.image.Image` (PTX, cubin, fatbin); raises AssembleError or UnsupportedError."""
+    def load(self, image: Any, *, timeout: float | None = None) -> LoadedModule:
+        """Load a `driver.image.Image` (PTX, cubin, fatbin); raises AssembleError or UnsupportedError.
+
+        Raises TimeoutExpired where assembling it takes longer than `timeout` seconds.
+        """
 
     def annotate(self, allocations: Sequence[Allocation]) -> None:
         """Tell the device the user's buffers by name, for its fault messages (guards excluded)."""

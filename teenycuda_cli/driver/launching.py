@@ -139,7 +139,9 @@ def _run(
     with ExitStack() as stack:
         began = time.perf_counter()
         image = plan.ptx if device.kind == "cpu" and plan.ptx is not None else plan.image
-        function = stack.enter_context(device.load(image)).function(plan.kernel.name)
+        function = stack.enter_context(device.load(image, timeout=_remaining(deadline))).function(
+            plan.kernel.name
+        )
         load_ms = (time.perf_counter() - began) * 1e3
         check_shared(plan.geometry.shared_bytes, function.info.static_shared, device.limits, device.name)
         places = {

@@ -110,7 +110,7 @@ class EmulatedDevice:
         """The user's buffers: inside an allocation that holds some, a kernel may touch those alone."""
         self.arena.annotate(tuple(allocations))
 
-    def load(self, image: Any) -> EmulatedModule:
+    def load(self, image: Any, *, timeout: float | None = None) -> EmulatedModule:
         """Load a `driver.image.Image` of PTX; raises UnsupportedError for a cubin or a fatbin."""
         if image.kind != "ptx":
             raise UnsupportedError(

@@ -34,4 +34,4 @@ def within(timeout: float | None, what: str, work: Callable[[], Result]) -> Resu
         raise failures[0]
     if results:
         return results[0]
-    raise TimeoutExpired(f"{what} took longer than {timeout:g} s", abandon=True)
+    raise TimeoutExpired(f"{what} took longer than {timeout:.3g} s", abandon=True)

@@ -44,8 +44,8 @@ class CudaDevice:
     """A GPU with its primary context current in this thread; leaving it frees what was allocated.
 
     After a fault of the device every call fails, so from then on giving back
-    is left to the end of the process. `abandoned` says that a kernel is still
-    running: then every call would wait for it.
+    is left to the end of the process. `abandoned` says that a kernel or the
+    assembler is still running: then every call would wait for it.
     """
 
     kind = "cuda"
@@ -144,11 +144,11 @@ class CudaDevice:
             with self.watching():
                 check(driver.cuMemsetD8Async, address, byte, size, self.stream)
 
-    def load(self, image: Any) -> CudaModule:
-        """Load an `Image`; raises AssembleError."""
+    def load(self, image: Any, *, timeout: float | None = None) -> CudaModule:
+        """Load an `Image`; raises AssembleError, TimeoutExpired with the driver still at it."""
         from teenycuda_cli.driver.cuda.loading import load_image  # noqa: PLC0415  (imports this module)
 
-        return load_image(self, image)
+        return load_image(self, image, timeout)
 
     def annotate(self, allocations: Sequence[Allocation]) -> None:
         """Nothing to tell: a GPU's faults carry no address."""

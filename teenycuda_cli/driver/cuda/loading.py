@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from teenycuda_cli.driver.cuda.check import check
 from teenycuda_cli.driver.cuda.deadline import within
 from teenycuda_cli.driver.cuda.jit import JitError, JitLog, JitOptions, link_cubin, load_module
 from teenycuda_cli.driver.cuda.module import CudaModule
+from teenycuda_cli.errors import TimeoutExpired
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.assembly.diagnostics import LineMap
@@ -18,11 +20,14 @@ if TYPE_CHECKING:
     from teenycuda_cli.driver.image import Image
 
 
-def load_image(device: CudaDevice, image: Image) -> CudaModule:
-    """Load an image, PTX without its debug information; raises AssembleError with the reason first."""
+def load_image(device: CudaDevice, image: Image, timeout: float | None = None) -> CudaModule:
+    """Load an image, PTX without its debug information; raises AssembleError with the reason first.
+
+    Raises TimeoutExpired as `load_data`.
+    """
     data, line_map = prepared(image)
     try:
-        return load_data(device, image, data)
+        return load_data(device, image, data, timeout=timeout)
     except JitError as error:
         from teenycuda_cli.driver.cuda.refusals import refusal_error  # noqa: PLC0415  (rarely needed)
 
@@ -56,7 +61,7 @@ def load_data(
 ) -> CudaModule:
     """Load `data`, the bytes of `image` as the driver is to have them; raises JitError, TimeoutExpired."""
     work = partial(load_module, terminated(data) if image.kind == "ptx" else data, options or JitOptions())
-    handle, log = within(timeout, f"loading {image.name}", partial(_in_context, device, work))
+    handle, log = _within(device, timeout, f"loading {image.name}", work)
     return CudaModule(device, handle, image.name, log, prints=may_print(image))
 
 
@@ -66,13 +71,22 @@ def link_data(
     """The cubin that the driver makes of PTX or a fatbin, and its log; raises JitError, TimeoutExpired."""
     given = terminated(data) if image.kind == "ptx" else data
     work = partial(link_cubin, given, image.kind, image.name, options)
-    cubin, log = within(timeout, f"linking {image.name}", partial(_in_context, device, work))
+    cubin, log = _within(device, timeout, f"linking {image.name}", work)
     return cubin, log
 
 
-def _in_context(device: CudaDevice, work: Any) -> Any:
-    check(driver.cuCtxSetCurrent, device.context)  # a deadline is watched from another thread
-    return work()
+def _within(device: CudaDevice, timeout: float | None, what: str, work: Callable[[], Any]) -> Any:
+    """Let the driver work for at most `timeout` seconds; then the device is abandoned to it."""
+
+    def in_context() -> Any:
+        check(driver.cuCtxSetCurrent, device.context)  # a deadline is watched from another thread
+        return work()
+
+    try:
+        return within(timeout, what, in_context)
+    except TimeoutExpired:
+        device.abandoned = True
+        raise
 
 
 def terminated(text: bytes) -> bytes:
