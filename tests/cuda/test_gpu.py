@@ -76,6 +76,19 @@ def test_spinning_kernel_times_out(tmp_path: Path) -> None:
     assert time.monotonic() - start < 15
 
 
+@pytest.mark.parametrize("words", [("load",), ("launch", "--grid", 1, "--block", 1, *POINTER)])
+def test_assembling_times_out(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """An assembler that takes longer than the timeout ends the program with 6, soon after it."""
+    path = tmp_path / "large.ptx"
+    path.write_text(kernels.long_to_assemble(300_000))
+    command, *options = words
+    start = time.monotonic()
+    result = teenycuda(command, path, "--device", "cuda", "--timeout", 4, *options)
+    assert result.returncode == 6, result.stderr
+    assert "took longer than" in result.stderr
+    assert time.monotonic() - start < 12
+
+
 def test_graph(tmp_path: Path) -> None:
     """A launch captured into a graph runs once when replayed once."""
     result = launched(tmp_path, kernels.INCREMENT, "--graph", "--expect", "p=1,0,0,0")
