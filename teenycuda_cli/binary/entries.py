@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from teenycuda_cli.binary.model import Kernel
-from teenycuda_cli.ptx.syntax import Directives, Function, Module, Parameter
+from teenycuda_cli.ptx.signatures import Directives, Function, Module, Parameter
 
 
 def module_of(kernels: Sequence[Kernel]) -> Module:

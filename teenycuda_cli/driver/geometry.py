@@ -12,7 +12,7 @@ from math import prod
 
 from teenycuda_cli.driver.device import Dim3, Limits
 from teenycuda_cli.errors import UsageError
-from teenycuda_cli.ptx.syntax import Directives
+from teenycuda_cli.ptx.signatures import Directives
 
 AXES = "xyz"
 

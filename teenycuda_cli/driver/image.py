@@ -11,8 +11,8 @@ from teenycuda_cli.files import display_name, read_input
 
 if TYPE_CHECKING:
     from teenycuda_cli.binary import Binary
+    from teenycuda_cli.ptx.signatures import Module
     from teenycuda_cli.ptx.source import Source
-    from teenycuda_cli.ptx.syntax import Module
 
 ELF_MAGIC = b"\x7fELF"
 FATBIN_MAGIC = b"\x50\xed\x55\xba"

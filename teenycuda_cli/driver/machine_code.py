@@ -8,7 +8,7 @@ from teenycuda_cli.binary import entries
 from teenycuda_cli.binary.model import Cubin, Fatbin, Kernel
 from teenycuda_cli.driver.image import Image, image_of
 from teenycuda_cli.errors import FileError
-from teenycuda_cli.ptx.syntax import Function, Module
+from teenycuda_cli.ptx.signatures import Function, Module
 
 
 def ptx_inside(image: Image) -> Image | None:

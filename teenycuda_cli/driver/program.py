@@ -11,8 +11,8 @@ from teenycuda_cli.errors import UsageError
 from teenycuda_cli.ptx.inspection import SharedMemory
 from teenycuda_cli.ptx.metadata import Metadata, Sidecar, blocks, read_metadata
 from teenycuda_cli.ptx.sidecar import find_sidecar, read_sidecar
+from teenycuda_cli.ptx.signatures import Directives, Function, Module, Parameter
 from teenycuda_cli.ptx.source import Source
-from teenycuda_cli.ptx.syntax import Directives, Function, Module, Parameter
 from teenycuda_cli.ptx.triton import parameter_roles
 
 

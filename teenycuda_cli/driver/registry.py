@@ -71,8 +71,9 @@ class DeviceStart:
         if self._start is None:
             return None
         try:
-            self._start.wait()
-            from teenycuda_cli.driver.cuda.device import open_cuda  # noqa: PLC0415  (takes 0.1 s to import)
+            if not self._start.is_running:
+                self._start.wait()  # there may be no GPU, and then what follows is not needed
+            from teenycuda_cli.driver.cuda.device import open_cuda  # noqa: PLC0415  (while the driver starts)
 
             return open_cuda(self._start, notice)
         except DeviceNotFound as missing:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from teenycuda_cli.inspection import FileFacts
     from teenycuda_cli.ptx.inspection import KernelFacts
     from teenycuda_cli.ptx.metadata import Setting
-    from teenycuda_cli.ptx.syntax import Parameter
+    from teenycuda_cli.ptx.signatures import Parameter
 
 KINDS = {"ptx": "PTX", "cubin": "cubin", "fatbin": "fatbin"}
 ROLES = {"user": "", "global_scratch": "hidden: global scratch", "profile_scratch": "hidden: profile scratch"}

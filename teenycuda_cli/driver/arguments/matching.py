@@ -10,7 +10,7 @@ from teenycuda_cli.driver.arguments.packing import pack_bytes, pack_pointer, pac
 from teenycuda_cli.driver.buffers import HostBuffer
 from teenycuda_cli.driver.program import Kernel
 from teenycuda_cli.errors import UsageError
-from teenycuda_cli.ptx.syntax import Parameter
+from teenycuda_cli.ptx.signatures import Parameter
 
 
 @dataclass(frozen=True, slots=True)

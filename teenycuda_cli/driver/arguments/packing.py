@@ -13,7 +13,7 @@ from teenycuda_cli.driver.arguments.language import Argument, Bytes, Scalar
 from teenycuda_cli.driver.arguments.numbers import whole
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.files import read_input
-from teenycuda_cli.ptx.syntax import Parameter
+from teenycuda_cli.ptx.signatures import Parameter
 
 POINTER_BYTES = 8
 

@@ -9,7 +9,7 @@ from math import prod
 
 from teenycuda_cli.driver.arguments.packing import POINTER_BYTES, declaration, scalar_type
 from teenycuda_cli.driver.program import Kernel
-from teenycuda_cli.ptx.syntax import Parameter
+from teenycuda_cli.ptx.signatures import Parameter
 
 BLOCK = 256
 POINTER_NAMES = "xyzwuv"

@@ -28,7 +28,7 @@ from teenycuda_cli.ptx.source import Source
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from teenycuda_cli.ptx.syntax import Module
+    from teenycuda_cli.ptx.signatures import Module
 
 OLDEST_ARCH = "sm_75"
 """What nvJitLink 13 begins with; older targets are assembled for it, which PTX allows."""

@@ -12,6 +12,7 @@ from cuda.bindings import driver
 
 from teenycuda_cli.driver.cuda.check import DriverError, check
 from teenycuda_cli.driver.cuda.library import DriverStart
+from teenycuda_cli.driver.cuda.loading import load_image
 from teenycuda_cli.driver.cuda.properties import limits_of, properties_of
 from teenycuda_cli.driver.device import Allocation, Limits
 from teenycuda_cli.driver.properties import DeviceProperties
@@ -146,8 +147,6 @@ class CudaDevice:
 
     def load(self, image: Any, *, timeout: float | None = None) -> CudaModule:
         """Load an `Image`; raises AssembleError, TimeoutExpired with the driver still at it."""
-        from teenycuda_cli.driver.cuda.loading import load_image  # noqa: PLC0415  (imports this module)
-
         return load_image(self, image, timeout)
 
     def annotate(self, allocations: Sequence[Allocation]) -> None:

@@ -70,6 +70,11 @@ class DriverStart:
         )  # no daemon: libcuda cannot be left half-way
         self._thread.start()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the driver is still starting."""
+        return self._thread.is_alive()
+
     def wait(self) -> int:
         """The retained primary context's handle; raises DeviceNotFound with the reason in one line."""
         self._thread.join()

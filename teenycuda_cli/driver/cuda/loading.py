@@ -13,6 +13,7 @@ from teenycuda_cli.driver.cuda.deadline import within
 from teenycuda_cli.driver.cuda.jit import JitError, JitLog, JitOptions, link_cubin, load_module
 from teenycuda_cli.driver.cuda.module import CudaModule
 from teenycuda_cli.errors import TimeoutExpired
+from teenycuda_cli.ptx.strip import strip as strip_debug
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.assembly.diagnostics import LineMap
@@ -46,9 +47,7 @@ def prepared(
         return image.data, None
     if not strip:
         return image.data, None
-    from teenycuda_cli.ptx.strip import strip as stripped  # noqa: PLC0415  (machine code needs none)
-
-    result = stripped(image.source, keep_lineinfo=keep_lineinfo)
+    result = strip_debug(image.source, keep_lineinfo=keep_lineinfo)
     return result.data, result.user_line
 
 

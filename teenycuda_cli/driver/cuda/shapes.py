@@ -16,7 +16,7 @@ from teenycuda_cli.ptx.sidecar import find_sidecar
 if TYPE_CHECKING:
     from teenycuda_cli.driver.image import Image
     from teenycuda_cli.ptx.metadata import Sidecar
-    from teenycuda_cli.ptx.syntax import Function, Module
+    from teenycuda_cli.ptx.signatures import Function, Module
 
 
 def shapes_of(image: Image) -> dict[str, Shape]:
