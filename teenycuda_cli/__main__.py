@@ -1,11 +1,13 @@
 """`teenycuda` and `python -m teenycuda_cli`."""
 
+import gc
 import os
 import sys
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    gc.set_threshold(100_000)  # imports make tens of thousands of objects that stay: looking at them takes 10 ms
     from teenycuda_cli.cli import run  # noqa: PLC0415  (kept light: --version needs no more)
     from teenycuda_cli.streams import prepare_streams  # noqa: PLC0415
 
