@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from teenycuda_cli.emulator.opcodes.forms import Fragment
 from teenycuda_cli.emulator.opcodes.table import op
 
 if TYPE_CHECKING:
@@ -20,25 +21,29 @@ def effect(
     ends_block: bool = False,
     leaves: bool = False,
     gathers: bool = False,
+    whole_warps: bool = False,
     keeps_memory: bool = False,
     types: str = "",
     where: Any = None,
+    vectors: Mapping[str, Fragment] | None = None,
     **alternatives: Any,
 ) -> Callable[[Build], Build]:
     """Register a function that emits the code of an instruction with an effect.
 
     `ends_block`: control may go elsewhere after it; `leaves`: it never goes
     on to the next instruction; `gathers`: it needs other lanes of the warp
-    (its last operand is the member mask); `keeps_memory`: no memory changes.
+    (its last operand is the member mask); `whole_warps`: it needs all of them;
+    `keeps_memory`: no memory changes.
     """
 
     def register(build: Build) -> Build:
         traits: Any = build
         traits.ends_block = ends_block
         traits.leaves = leaves
-        traits.gathers = gathers
+        traits.gathers = gathers or whole_warps
+        traits.whole_warps = whole_warps
         traits.keeps_memory = keeps_memory
-        op(*lines, isa=isa, types=types, where=where, effect=True, **alternatives)(build)
+        op(*lines, isa=isa, types=types, where=where, effect=True, vectors=vectors, **alternatives)(build)
         return build
 
     return register

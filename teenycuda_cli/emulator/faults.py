@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from teenycuda_cli.emulator.lanes import Lanes
     from teenycuda_cli.emulator.program import Program
 
-_DOING = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "reduction"}
+_DOING = {"atom": "atomic", "red": "reduction"}
 
 
 def where(program: Program, op: Op) -> tuple[int, int, tuple[str, ...]]:
@@ -89,7 +89,7 @@ def refuse(site: Site, lanes: Lanes, numbers: Any, addresses: Any, bad: Any, spa
 def describe(site: Site, batch: Any, address: int, space: str) -> tuple[str, tuple[str, ...]]:
     """What an access did wrong, and the nearest buffer."""
     size = site.size * site.count
-    doing = _DOING.get(site.op.instruction.opcode, "access")
+    doing = _DOING.get(site.op.instruction.opcode) or ("store" if site.writes else "load")
     access = f"{'an' if doing[0] in 'aeiou' else 'a'} {doing} of {size} byte{'s' if size > 1 else ''}"
     if space == "shared":
         limit = batch.launch.shared_size

@@ -92,6 +92,11 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Wide(Group):
+    """A register of 128 bits: two of 64 bits, the lower half first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Label:
     """A name for a place in the code; `kind` is `label`, `table` or `function`."""
 
@@ -158,6 +163,17 @@ class FunctionBody:
     reaches: set[str] = field(default_factory=set)  # all that it calls, directly or not
     spill_size: int = 0
     spill_offset: int = 0  # in its frame: where registers are saved while it calls itself
+
+
+ALL_LANES = Constant(0xFFFFFFFF)
+
+
+def member_mask(op: Op) -> Source | None:
+    """The lanes that an instruction needs of its warp: its last operand, unless it needs them all."""
+    if getattr(op.operation.form.build, "whole_warps", False):
+        return ALL_LANES
+    mask = op.operands[-1] if op.operands else None
+    return Constant(mask.value & 0xFFFFFFFF) if isinstance(mask, Constant) else mask
 
 
 def is_copy(op: Op) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from teenycuda_cli.emulator.codegen import generate
 from teenycuda_cli.emulator.emitter import Emitter
-from teenycuda_cli.emulator.ir import Constant, Register
+from teenycuda_cli.emulator.ir import Constant, Register, member_mask
 from teenycuda_cli.emulator.lanes import POISON
 from teenycuda_cli.emulator.lanewise import LoopWriter, NotLanewise
 from teenycuda_cli.emulator.program import Program
@@ -55,7 +55,7 @@ class Kernel:
 
     def _member(self, number: int) -> Any:
         """The member mask of a block's first instruction: an int, or the register that holds it."""
-        operand = self.program.blocks[number].ops[0].operands[-1]
+        operand = member_mask(self.program.blocks[number].ops[0])
         return operand.value if isinstance(operand, Constant) else operand
 
     def _undefined(self, emitter: Emitter) -> list[tuple[int, Any]]:

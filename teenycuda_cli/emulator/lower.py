@@ -14,6 +14,7 @@ from teenycuda_cli.emulator.ir import (
     Op,
     Register,
     Source,
+    member_mask,
 )
 from teenycuda_cli.emulator.missing import Missing, unsupported
 from teenycuda_cli.emulator.opcodes.call import land, lists
@@ -290,10 +291,10 @@ class Lowering:
         assert self.block is not None
         if not self.block.gathers:
             return False
-        first = self.block.ops[0]
-        mask = op.operands[-1] if op.operands else None
-        same = (first.operands[-1] if first.operands else None) == mask
-        return same and not any(mask in earlier.writes for earlier in self.block.ops)
+        mask = member_mask(op)
+        return member_mask(self.block.ops[0]) == mask and not any(
+            mask in earlier.writes for earlier in self.block.ops
+        )
 
     def _end(self, op: Op, scopes: Scopes) -> None:
         assert self.block is not None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
 Modifiers: TypeAlias = Mapping[str, str]
 Evaluate: TypeAlias = Callable[..., Any]
+Fragment: TypeAlias = Callable[[Modifiers], tuple[str, ...]]
+"""The types of a vector operand's elements, for one choice of modifiers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Form:
     types: Mapping[str, str]
     where: Callable[[Modifiers], bool] | None
     reads_carry: bool
+    vectors: Mapping[str, Fragment] = field(default_factory=dict)  # operands whose length the modifiers tell
 
 
 OTHER_KINDS = frozenset(("address", "label", "table", "function", "arguments", "pointer"))

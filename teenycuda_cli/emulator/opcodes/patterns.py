@@ -16,6 +16,8 @@ _TYPE = re.compile(r"pred|[bus]\d+(x2)?|b?f\d+(x2)?|tf32|e\dm\d(x2)?|ue8m0x2")
 _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64", "b16": "b32", "b32": "b64"}
 _HALF = {"b32": "b16", "b64": "b32", "b16": "b8", "b128": "b64"}
 _MARKS = "+?="
+_VECTORS = frozenset(("r", *(f"v{length}" for length in range(1, 33))))
+_SPELLINGS = {"[": frozenset(("[", "c")), "{!}": frozenset("r!"), "|": frozenset("|")}
 _SLOT = re.compile(r"\{\.([A-Za-z0-9_:]+)\}|\.([A-Za-z0-9_:]+)")
 _OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|\{[^}!]*\}|\w+(?:\|\w+)?")
 
@@ -122,15 +124,16 @@ def _place(text: str, form: Form) -> Place:
 
 
 def _effect_shapes(text: str, form: Form) -> frozenset[str]:
-    if text.startswith("["):
-        return frozenset(("[", "c"))
-    if text.startswith("{!}"):
-        return frozenset("r!")
-    if "|" in text:
-        return frozenset("|")
+    for spelling, shapes in _SPELLINGS.items():
+        if spelling in text:
+            return shapes
+    if text.startswith("{"):
+        return frozenset((f"v{text.count(',') + 1}",))
     named = form.types.get(text, "type").rstrip(_MARKS)
     if named == "arguments":
         return frozenset("(")
+    if text in form.vectors:
+        return _VECTORS
     if "{.vec}" in form.syntax and named == "type":
         return frozenset(("r", "v1", "v2", "v4", "v8"))
     return frozenset("r[") if form.opcode == "cvta" else frozenset("r")
@@ -162,6 +165,14 @@ def type_of(name: str, form: Form, bound: Mapping[str, str]) -> str:
     return bound.get(named, named)
 
 
+def types_of(place: Place, form: Form, bound: Mapping[str, str]) -> tuple[str, ...]:
+    """The types of an operand's elements, for one choice of modifiers."""
+    fragment = form.vectors.get(place.names[0])
+    if fragment is not None:
+        return fragment(bound)
+    return tuple([type_of(name, form, bound) for name in place.names])
+
+
 def _expected(
     place: Place, types: tuple[str, ...], form: Form, bound: Mapping[str, str], *, is_destination: bool
 ) -> Expected:
@@ -173,7 +184,8 @@ def _expected(
     wider = "+" in named or form.opcode == "cvt"
     types *= int(vector[1:] or 1)
     widths = tuple(0 if name in OTHER_KINDS else _width(name) for name in types)
-    is_sink = is_vector or form.kind == "value" or "?" in named
+    in_vector = is_vector or place.names[0] in form.vectors
+    is_sink = in_vector or form.kind == "value" or "?" in named
     return Expected(types, widths, is_destination, is_vector, wider, is_sink, "=" in named)
 
 
@@ -187,7 +199,7 @@ def operation_of(pattern: Pattern, bound: dict[str, str], count: int) -> Operati
     places = pattern.places[:count]
     value = form.build(bound) if form.kind == "value" else None
     has_destination = form.kind == "value" or bool(places and places[0].names[0] in ("d", "p", "r"))
-    groups = [tuple(type_of(name, form, bound) for name in place.names) for place in places]
+    groups = [types_of(place, form, bound) for place in places]
     destinations = groups[0] if has_destination else ()
     sources = tuple(itertools.chain.from_iterable(groups[1:] if has_destination else groups))
     expected = [

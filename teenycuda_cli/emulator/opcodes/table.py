@@ -13,7 +13,8 @@ and `[a]` (an address); `{, c}` may be missing. Each operand has the type
 type, a slot (`dtype`), `wide` or `half` (twice or half the width of `type`), or
 `bits` (`b` and its width). Behind it, `+` lets wider registers stand there, `?` lets `_`, and `=` takes a
 constant alone. What is no typed value is one of `OTHER_KINDS`. Operands of the type `type` in a row with
-`{.vec}` are as long as that says.
+`{.vec}` are as long as that says; `vectors` gives, by name, the types of the elements of an operand that is
+written as a vector of them.
 
 A value row returns its `Value` for one choice of modifiers, an effect row
 (`effect=True`) is kept as `form.build` for the engine, which calls it as it
@@ -39,7 +40,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,12 +49,13 @@ from teenycuda_cli.emulator.opcodes.forms import (
     Evaluate,
     Expected,
     Form,
+    Fragment,
     Modifiers,
     Operation,
     Unsupported,
     Value,
 )
-from teenycuda_cli.emulator.opcodes.patterns import Pattern, compile_form, operation_of, type_of
+from teenycuda_cli.emulator.opcodes.patterns import Pattern, compile_form, operation_of, types_of
 from teenycuda_cli.ptx.syntax import (
     Address,
     Arguments,
@@ -161,6 +163,7 @@ def op(
     where: Callable[[Modifiers], bool] | None = None,
     effect: bool = False,
     reads_carry: bool = False,
+    vectors: Mapping[str, Fragment] | None = None,
     **alternatives: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function under one or several syntax lines (see the module's text)."""
@@ -171,7 +174,7 @@ def op(
         for line in lines:
             opcode = re.split(r"[.{ ]", line, maxsplit=1)[0]
             kind = "effect" if effect else "value"
-            TABLE.add(Form(line, opcode, isa, kind, build, choices, named, where, reads_carry))
+            TABLE.add(Form(line, opcode, isa, kind, build, choices, named, where, reads_carry, vectors or {}))
         return build
 
     return register
@@ -200,4 +203,4 @@ def operand_types(form: Form, name: str) -> Iterator[tuple[tuple[str, ...], tupl
     pattern = compile_form(form)
     bound = pattern.bind(tuple(name.split(".")[1:])) or {}
     for place in pattern.places:
-        yield place.names, tuple(type_of(part, form, bound) for part in place.names)
+        yield place.names, types_of(place, form, bound)
