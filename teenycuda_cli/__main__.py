@@ -7,12 +7,15 @@ import sys
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    gc.set_threshold(100_000)  # imports make tens of thousands of objects that stay: looking at them takes 10 ms
+    gc.set_threshold(100_000)  # imports make tens of thousands of objects that stay: nothing to look through
+    from teenycuda_cli.driver.registry import foresee  # noqa: PLC0415  (as below)
+
+    foreseen = foresee(sys.argv[1:])
     from teenycuda_cli.cli import run  # noqa: PLC0415  (kept light: --version needs no more)
     from teenycuda_cli.streams import prepare_streams  # noqa: PLC0415
 
     prepare_streams()
-    code = run(sys.argv[1:])
+    code = run(sys.argv[1:], foreseen)
     if sys.stderr is not None:
         sys.stderr.flush()
     # All is written and given back. The interpreter's orderly end would take 30 ms more, and wait for the

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -20,6 +20,9 @@ from teenycuda_cli.errors import (
     TimeoutExpired,
     UsageError,
 )
+
+if TYPE_CHECKING:
+    from teenycuda_cli.driver.registry import DeviceStart
 
 COMMANDS = {
     "inspect": "Tell what a PTX file, cubin or fatbin is.",
@@ -64,12 +67,15 @@ def group() -> None:
     """
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run a command line; returns the exit code, and lets no traceback out."""
+def run(arguments: Sequence[str], foreseen: DeviceStart | None = None) -> int:
+    """Run a command line; returns the exit code, and lets no traceback out.
+
+    `foreseen` is a device already on its way, for a launch that asks for it.
+    """
     as_json = "--json" in arguments
     command = next((word for word in arguments if word in COMMANDS), "teenycuda")
     try:
-        code = _run(arguments, command, as_json)
+        code = _run(arguments, command, as_json, foreseen)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -82,12 +88,12 @@ def run(arguments: Sequence[str]) -> int:
         )
 
 
-def _run(arguments: Sequence[str], command: str, as_json: bool) -> int:
+def _run(arguments: Sequence[str], command: str, as_json: bool, foreseen: DeviceStart | None) -> int:
     if "_TEENYCUDA_COMPLETE" in os.environ:
         group.main(prog_name="teenycuda")  # a shell asks for completions; this ends the process
     try:
         # Not `group.main`, which answers a closed pipe with the code of a failed check.
-        with group.make_context("teenycuda", list(arguments)) as context:
+        with group.make_context("teenycuda", list(arguments), obj=foreseen) as context:
             result = group.invoke(context)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as leaving:

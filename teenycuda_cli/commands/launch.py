@@ -12,6 +12,7 @@ import click
 from teenycuda_cli.commands.completion import devices
 
 if TYPE_CHECKING:
+    from teenycuda_cli.driver.registry import DeviceStart
     from teenycuda_cli.driver.results import LaunchReport
 
 
@@ -76,7 +77,9 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
     "--dry-run", is_flag=True, help="Show what would be launched, to the packed byte; launch nothing."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
 def command(
+    foreseen: DeviceStart | None,
     file: str,
     grid: str | None,
     block: str | None,
@@ -133,7 +136,9 @@ def command(
     from teenycuda_cli.driver.registry import start_device  # noqa: PLC0415  (as below)
 
     # A GPU's driver takes a quarter of a second, and numpy as long: they start side by side.
-    started = None if dry_run else start_device(device)
+    started = None
+    if not dry_run:
+        started = foreseen if foreseen and foreseen.spec == device else start_device(device)
     from teenycuda_cli.driver.device import BenchOptions  # noqa: PLC0415  (as below)
     from teenycuda_cli.driver.launching import launch  # noqa: PLC0415  (numpy: not for --help)
     from teenycuda_cli.driver.plan import LaunchRequest  # noqa: PLC0415  (as above)

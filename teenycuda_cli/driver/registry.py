@@ -8,7 +8,7 @@ ready while the rest of the program is imported and the file is parsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from teenycuda_cli.errors import DeviceNotFound, UsageError
@@ -41,8 +41,9 @@ def check_spec(spec: str) -> tuple[str, int | None]:
 class DeviceStart:
     """A device on its way: the driver starts in a thread, `open` waits for it."""
 
-    def __init__(self, kind: str, start: DriverStart | None) -> None:
-        """`start` is None for the emulator, which needs no starting."""
+    def __init__(self, spec: str, kind: str, start: DriverStart | None) -> None:
+        """`spec` is the name asked for, `start` None for the emulator, which needs no starting."""
+        self.spec = spec
         self._kind = kind
         self._start = start
 
@@ -92,10 +93,30 @@ def start_device(spec: str, *, cache: bool = True) -> DeviceStart:
     """
     kind, number = check_spec(spec)
     if kind == "cpu":
-        return DeviceStart(kind, None)
+        return DeviceStart(spec, kind, None)
     from teenycuda_cli.driver.cuda.library import DriverStart  # noqa: PLC0415  (the emulator needs no CUDA)
 
-    return DeviceStart(kind, DriverStart(number or 0, cache=cache))
+    return DeviceStart(spec, kind, DriverStart(number or 0, cache=cache))
+
+
+def foresee(words: Sequence[str]) -> DeviceStart | None:
+    """Begin to open the device that a command line seems to ask for, before it is read properly.
+
+    None where it launches nothing. What comes of it is for `launch`, if that
+    asks for the same device.
+    """
+    if list(words[:1]) != ["launch"] or not {"--dry-run", "--help", "-h"}.isdisjoint(words):
+        return None
+    spec = "auto"
+    for word, following in zip(words, (*words[1:], ""), strict=True):
+        if word == "--device":
+            spec = following
+        elif word.startswith("--device="):
+            spec = word.removeprefix("--device=")
+    try:
+        return start_device(spec)
+    except UsageError:
+        return None
 
 
 def open_device(spec: str, notice: Notice | None = None, *, cache: bool = True) -> Device:
