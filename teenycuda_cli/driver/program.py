@@ -9,7 +9,8 @@ from teenycuda_cli.driver.image import Image
 from teenycuda_cli.driver.nearest import nearest
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.ptx.inspection import SharedMemory
-from teenycuda_cli.ptx.metadata import Metadata, Sidecar, blocks, read_metadata
+from teenycuda_cli.ptx.meta_blocks import meta_blocks
+from teenycuda_cli.ptx.metadata import KEYS, Metadata, Sidecar, read_metadata
 from teenycuda_cli.ptx.sidecar import find_sidecar, read_sidecar
 from teenycuda_cli.ptx.signatures import Directives, Function, Module, Parameter
 from teenycuda_cli.ptx.source import Source
@@ -130,7 +131,7 @@ def _uses_extern_shared(source: Source, module: Module, entry: Function) -> bool
 
 def _named(module: Module, sidecars: Iterable[Sidecar], entries: Sequence[str]) -> str | None:
     """The entry that metadata is for, where it is for one alone."""
-    names = {block.get("name") for block in blocks(module)} | {
+    names = {block.values.get("name") for block in meta_blocks(module, KEYS)} | {
         sidecar.values.get("name") for sidecar in sidecars
     }
     known = [name for name in entries if name in names]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from teenycuda_cli.ptx.literals import WARP_SIZE
+from teenycuda_cli.ptx.meta_blocks import MetaBlock, meta_blocks
 from teenycuda_cli.ptx.signatures import Function, Module
 
 DEFAULT_NAME = "entry_point"
@@ -37,7 +38,6 @@ _LEGACY = {
     "TRITON_GLOBAL_SCRATCH_ALIGN": "global_scratch_align",
 }
 _LEGACY_LINE = re.compile(r"(TRITON_[A-Z_]+):\s*(.*?)\s*\Z")
-_META_LINE = re.compile(r"meta:\s*([^=\s]+)\s*=\s*(.*?)\s*\Z")
 
 
 class Setting(NamedTuple):
@@ -117,20 +117,6 @@ def _metadata(settings: Mapping[str, Setting], threads_per_block: int | None) ->
     )
 
 
-def blocks(module: Module) -> tuple[dict[str, str], ...]:
-    """The `// meta:` blocks of a file, in order, as written; a block begins anew at each `name`."""
-    found: list[dict[str, str]] = []
-    for _, text in module.comments:
-        match = _META_LINE.match(text)
-        if match is None:
-            continue
-        key, value = match.groups()
-        if not found or (key == "name" and "name" in found[-1]):
-            found.append({})
-        found[-1].setdefault(key, value)
-    return tuple(found)
-
-
 class MetadataReader:
     """Reads the metadata of one entry after the other of a module."""
 
@@ -139,9 +125,9 @@ class MetadataReader:
         self.sidecars = tuple(sidecars)
         self.entries = [entry.name for entry in module.entries]
         self.names = frozenset(self.entries)
-        self.blocks: dict[str | None, dict[str, str]] = {}
-        for index, block in enumerate(blocks(module)):
-            name = block.get("name")
+        self.blocks: dict[str | None, MetaBlock] = {}
+        for index, block in enumerate(meta_blocks(module, KEYS)):
+            name = block.values.get("name")
             if name is not None or index == 0:
                 self.blocks.setdefault(name, block)
         self.strangers = [name for name in self.blocks if name is not None and name not in self.names]
@@ -198,11 +184,12 @@ class _Reading:
     def _take_block(self) -> None:
         """The block that names the entry; one without a name is the first entry's."""
         for block in self._own_blocks():
+            self.warnings += block.remarks
             for key in KEYS:
-                if key in block:
-                    self._set(key, block[key], "meta", "`// meta:`")
+                if key in block.values:
+                    self._set(key, block.values[key], "meta", "`// meta:`")
 
-    def _own_blocks(self) -> Iterator[dict[str, str]]:
+    def _own_blocks(self) -> Iterator[MetaBlock]:
         found = self.reader.blocks
         if not found:
             return

@@ -249,3 +249,21 @@ def test_values_are_shown_as_the_file_writes_them() -> None:
     values = {"num_warps": True, "shared": float("inf"), "global_scratch_align": 3}
     warnings = read_metadata(module, module.entries[0], [Sidecar("m.json", values, named=True)]).warnings
     assert [warning.split("`")[1] for warning in warnings] == ["true", "Infinity", "3"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("num_warp=8", "`// meta:num_warp` is no key that is known"),
+        ("num_warps 8", "`// meta:num_warps 8` is no key=value"),
+        ("shared=2", "`// meta:shared` is given as `1` and as `2`; the first counts"),
+    ],
+)
+def test_comments_that_count_for_nothing_are_told(line: str, words: str) -> None:
+    """A `// meta:` line that is misspelt, no setting or contradicts another has a warning of its kernel."""
+    block = f"// meta:name=k\n// meta:shared=1\n// meta:{line}\n// meta:name=other\n"
+    text = f".entry first() {{}}\n.entry k() {{}}\n.entry other() {{}}\n{block}"
+    found = metadata_of(text)
+    assert [warning for warning in found.warnings if words in warning]
+    assert found.shared.value == 1
+    assert metadata_of(text, "other").warnings == ()
