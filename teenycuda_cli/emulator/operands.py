@@ -19,6 +19,7 @@ from teenycuda_cli.emulator.ir import (
     Register,
     Source,
     Special,
+    Wide,
 )
 from teenycuda_cli.emulator.opcodes.table import OTHER_KINDS, Expected, Operation
 from teenycuda_cli.emulator.program import Program
@@ -69,6 +70,9 @@ class OperandLowering:
         register = scopes.find_register(name)
         if register is not None:
             return register
+        wide = scopes.find_wide(name)
+        if wide is not None:
+            return wide
         variable = scopes.find_variable(name)
         if variable is not None:
             return variable
@@ -156,8 +160,11 @@ def _misplaced(source: Source, expected: Expected, *, is_effect: bool) -> str:
     kind = types[0]
     if kind in OTHER_KINDS:
         return "" if _IS_KIND[kind](source) else f"{_described(source)}; {_KINDS[kind]} is expected"
-    elements = source.elements if isinstance(source, Group) else (source,)
-    if len(elements) != len(types) or isinstance(source, Group) != expected.is_vector:
+    is_group = isinstance(source, Group) and not isinstance(source, Wide)
+    elements = source.elements if isinstance(source, Group) and is_group else (source,)
+    if is_effect and expected.is_vector and expected.is_destination and isinstance(source, Nowhere):
+        return ""
+    if len(elements) != len(types) or is_group != expected.is_vector:
         wanted = f"{len(types)} elements" if expected.is_vector else "a single value"
         return f"{_described(source)}; {wanted} of .{kind} {'are' if expected.is_vector else 'is'} expected"
     for element, name, width in zip(elements, types, expected.widths, strict=True):
@@ -185,8 +192,11 @@ def _stands(  # noqa: PLR0911  (a case each)
     source: Source, name: str, width: int, expected: Expected, *, is_effect: bool
 ) -> bool:
     """Whether what is no register can stand for a value of a type."""
-    if expected.is_destination:
+    if expected.is_destination and not isinstance(source, Wide):
         return expected.is_sink and isinstance(source, Nowhere)
+    if isinstance(source, Wide) or name == "b128":
+        wide = (Wide,) if expected.is_destination else (Wide, Constant)
+        return isinstance(source, wide) and name == "b128"
     if isinstance(source, Not):
         return name == "pred" and source.register.type == "pred"
     if isinstance(source, Constant):
@@ -255,6 +265,8 @@ def _described(source: Source) -> str:  # noqa: PLR0911  (a case each)
         return f"the constant {source.value}"
     if isinstance(source, FloatConstant):
         return "a floating constant"
+    if isinstance(source, Wide):
+        return f"{_described(source.elements[0]).rpartition('.low')[0]} (.b128)"
     if isinstance(source, Place):
         return f"an address of {_described(source.base)}"
     if isinstance(source, Group):

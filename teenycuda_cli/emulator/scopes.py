@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from teenycuda_cli.emulator.ir import Constant, Frame, FunctionBody, Register, Source, width_of
+from teenycuda_cli.emulator.ir import Constant, Frame, FunctionBody, Register, Source, Wide, width_of
 from teenycuda_cli.ptx.syntax import (
     Label,
     LabelTable,
@@ -23,6 +23,7 @@ class Scope:
     vectors: dict[str, tuple[Register, ...]] = field(default_factory=dict)
     variables: dict[str, Source] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)  # name → name unique in the program
+    wide: dict[str, Wide] = field(default_factory=dict)  # registers of 128 bits
     tables: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)  # name → the same, targets
 
 
@@ -58,7 +59,11 @@ class Scopes:
         scope = self.open[-1]
         if isinstance(statement, Registers):
             for item in statement.registers:
-                if item.count is not None:
+                if item.type == "b128":
+                    numbers = [""] if item.count is None else map(str, range(item.count))
+                    for number in numbers:
+                        scope.wide[item.name + number] = self._wide(item.name + number)
+                elif item.count is not None:
                     scope.families[item.name] = (item.count, item.type)
                 elif item.vector > 1:
                     scope.vectors[item.name] = tuple(
@@ -103,6 +108,13 @@ class Scopes:
                         found = scope.registers[name] = self.register(name, family[1])
                         return found
         return None
+
+    def _wide(self, name: str) -> Wide:
+        return Wide((self.register(f"{name}.low", "b64"), self.register(f"{name}.high", "b64")))
+
+    def find_wide(self, name: str) -> Wide | None:
+        """The register of 128 bits that a name means here."""
+        return next((s.wide[name] for s in reversed(self.open) if name in s.wide), None)
 
     def find_vector(self, name: str) -> tuple[Register, ...] | None:
         """The elements of a vector register."""

@@ -34,6 +34,7 @@ def _dtypes() -> dict[str, np.dtype[Any]]:
     for bits in (8, 16, 32, 64):
         found[f"u{bits}"] = found[f"b{bits}"] = np.dtype(f"u{bits // 8}")
         found[f"s{bits}"] = np.dtype(f"i{bits // 8}")
+    found["b128"] = np.dtype([("low", "<u8"), ("high", "<u8")])
     return found
 
 

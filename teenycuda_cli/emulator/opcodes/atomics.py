@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.access import Site, positions
+from teenycuda_cli.emulator.conflicts import Change, change, exchange
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
-from teenycuda_cli.emulator.ir import Nowhere, Op, Place, Register, Source
+from teenycuda_cli.emulator.ir import Op, Place, Register, Source
+from teenycuda_cli.emulator.numerics.floating import TINY32, canonical
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
-from teenycuda_cli.emulator.opcodes.memory import SCOPES, make_site
+from teenycuda_cli.emulator.opcodes.memory import SCOPES, elements, make_site
+from teenycuda_cli.emulator.opcodes.table import Operation, decode
+from teenycuda_cli.ptx.syntax import Instruction, Name
 
-_UFUNCS: dict[str, Any] = {
+_UFUNCS: dict[str, np.ufunc] = {
     "add": np.add,
     "min": np.minimum,
     "max": np.maximum,
@@ -41,214 +46,281 @@ def _cas(old: Any, compare: Any, x: Any) -> Any:
     return np.where(old == compare, x, old)
 
 
-_OTHERS: dict[str, Callable[..., Any]] = {"inc": _inc, "dec": _dec, "exch": _exch, "cas": _cas}
+_OTHERS: dict[str, Change] = {
+    "inc": Change(_inc, scalar=lambda old, x: 0 if old >= x else old + 1),
+    "dec": Change(_dec, scalar=lambda old, x: x if old == 0 or old > x else old - 1),
+    "exch": Change(_exch, replaces=True),
+    "cas": Change(_cas, scalar=lambda old, compare, x: x if old == compare else old),
+}
+
+
+def _is_odd32(values: Any) -> bool:
+    """Whether there is a subnormal or a NaN."""
+    size = np.abs(values)
+    return not bool(((size >= TINY32) | (size == 0)).all())
+
+
+def _is_nan(values: Any) -> bool:
+    return bool(np.isnan(values).any())
+
+
+@cache
+def change_of(name: str, type_name: str, flushes: bool) -> Change:
+    """What an operation does; `flushes`: f32 addition takes subnormals for zero, as in global memory."""
+    if name in _OTHERS:
+        return _OTHERS[name]
+    if type_name[0] in "bus" and not type_name.startswith("bf"):
+        ufunc = _UFUNCS[name]
+        return Change(ufunc, ufunc, adds_integers=name == "add")
+    modifiers = ("ftz", type_name) if flushes and type_name == "f32" else (type_name,)
+    operand = Name("a")
+    operation = decode(Instruction(name, modifiers, (operand, operand, operand), 0, 0))
+    assert isinstance(operation, Operation)
+    function: Any = operation.evaluate
+    if operation.raw_nan:
+        function = _settled(function)
+    if type_name in {"f32", "f64"}:
+        return Change(function, _UFUNCS[name], _is_odd32 if type_name == "f32" else _is_nan)
+    return Change(function)
+
+
+def _settled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda old, value: canonical(function(old, value))
+
+
+def _joined(halves: list[Any], dtype: Any) -> Any:
+    """Lower and upper halves as numbers of 128 bits."""
+    low, high = np.broadcast_arrays(*halves)
+    joined = np.empty(low.shape, dtype)
+    joined["low"], joined["high"] = low, high
+    return joined
 
 
 class Atomic:
     """An atomic: lanes, address, mask and operands in; the old values out where they are wanted."""
 
-    def __init__(self, site: Site, name: str, readers: tuple[compute.Reader, ...], write: Any) -> None:
-        """`write` makes a register's value of the old one; None: nobody wants it."""
+    def __init__(
+        self, site: Site, name: str, type_name: str, readers: tuple[compute.Reader, ...], writers: list[Any]
+    ) -> None:
+        """`writers` make registers' values of the old ones, an element each (two for 128 bits).
+
+        None: nobody wants that element. Without any, nothing comes back.
+        """
         self.site = site
-        self.name = name
         self.readers = readers
-        self.write = write
-        self.ufunc = _UFUNCS.get(name)
-        self.function: Callable[..., Any] = self.ufunc or _OTHERS[name]
+        self.writers = writers
+        self.is_wide = type_name == "b128"
+        self.in_shared = change_of(name, type_name, flushes=False)
+        self.elsewhere = change_of(name, type_name, flushes=True)
+        self.wants = any(write is not None for write in writers)
 
     def __call__(self, lanes: Any, address: Any, mask: Any, *operands: Any) -> Any:
         """Lanes with the same address take their turns in order."""
+        site = self.site
         values = [read(lanes, operand) for read, operand in zip(self.readers, operands, strict=True)]
-        result = None if self.write is None else np.zeros(lanes.shape, self.site.dtype)
-        for spot in positions(self.site, lanes, address, mask):
-            data, index = spot.elements(self.site.dtype)
-            if spot.mask is None:
-                index = np.broadcast_to(index, lanes.shape).reshape(-1)
-                here = [
-                    v if type(v) is not np.ndarray else np.broadcast_to(v, lanes.shape).reshape(-1)
-                    for v in values
-                ]
-            else:
-                here = [
-                    v if type(v) is not np.ndarray else np.broadcast_to(v, lanes.shape)[spot.mask]
-                    for v in values
-                ]
-            if result is None:
-                self._change(data, index, here)
-            else:
-                old = self._exchange(data, index, here)
+        if self.is_wide:
+            values = [_joined(values[start : start + 2], site.dtype) for start in range(0, len(values), 2)]
+        results = [np.zeros(lanes.shape, site.dtype) for _ in range(site.count)] if self.wants else []
+        for spot in positions(site, lanes, address, mask):
+            what = self.in_shared if spot.space.name == "shared" else self.elsewhere
+            here = [_taken(lanes, value, spot.mask) for value in values]
+            for number in range(site.count):
+                data, index = spot.elements(site.dtype, number)
                 if spot.mask is None:
-                    result.reshape(-1)[:] = old
+                    index = np.broadcast_to(index, lanes.shape).reshape(-1)
+                own = here[number :: site.count]
+                if not self.wants:
+                    change(what, data, index, own)
+                    continue
+                old = exchange(what, data, index, own)
+                if spot.mask is None:
+                    results[number].reshape(-1)[:] = old
                 else:
-                    result[spot.mask] = old
-        return None if result is None else self.write(result)
+                    results[number][spot.mask] = old
+        return self._written(results)
 
-    def _change(self, data: Any, index: Any, values: list[Any]) -> None:
-        """Without the old values."""
-        if self.name == "exch":
-            data[index] = values[0]
-            return
-        if self.ufunc is None:
-            self._exchange(data, index, values)
-            return
-        value = values[0]
-        if self.name == "add" and data.dtype.kind != "f" and type(value) is not np.ndarray:
-            low, high = int(index.min()), int(index.max())
-            if high - low <= 4 * len(index):
-                counts = np.bincount(index - low)
-                data[low : high + 1] += counts.astype(data.dtype) * value
-                return
-        if len(index) == 1:
-            data[index] = self.ufunc(data[index], value)
-            return
-        self.ufunc.at(data, index, value)
-
-    def _exchange(self, data: Any, index: Any, values: list[Any]) -> Any:
-        """With the old values, in the order of the lanes."""
-        order = np.argsort(index, kind="stable")
-        ordered = index[order]
-        starts = np.concatenate(([True], ordered[1:] != ordered[:-1]))
-        if starts.all():
-            old = data[index]
-            data[index] = self.function(old, *values)
-            return old
-        if self.name == "add" and data.dtype.kind != "f":
-            return _running_sums(data, index, values[0], order, ordered, starts)
-        if self.name == "cas":
-            return _compare_and_swap(data, index, values)
-        return self._one_by_one(data, index, values)
-
-    def _one_by_one(self, data: Any, index: Any, values: list[Any]) -> Any:
-        old = np.empty(len(index), data.dtype)
-        spread = [np.broadcast_to(value, index.shape) for value in values]
-        for lane, at in enumerate(index.tolist()):
-            before = data[at]
-            old[lane] = before
-            data[at] = self.function(before, *[value[lane] for value in spread])
-        return old
+    def _written(self, results: list[Any]) -> Any:
+        if not self.wants:
+            return None
+        if self.is_wide:
+            results = [results[0]["low"], results[0]["high"]]
+        written = [
+            None if write is None else write(result)
+            for write, result in zip(self.writers, results, strict=True)
+        ]
+        return written[0] if len(written) == 1 else tuple(written)
 
 
-def _running_sums(data: Any, index: Any, value: Any, order: Any, ordered: Any, starts: Any) -> Any:
-    """Integer addition: old values are running sums within each address."""
-    added = np.broadcast_to(np.asarray(value, data.dtype), index.shape)[order]
-    total = np.cumsum(added, dtype=data.dtype)
-    before = total - added
-    firsts = np.flatnonzero(starts)
-    group = np.cumsum(starts) - 1
-    old_ordered = data[ordered] + (before - before[firsts][group])
-    lasts = np.concatenate((firsts[1:], [len(index)])) - 1
-    data[ordered[lasts]] = old_ordered[lasts] + added[lasts]
-    old = np.empty_like(old_ordered)
-    old[order] = old_ordered
-    return old
+def _taken(lanes: Any, value: Any, mask: Any) -> Any:
+    """A value for the lanes of a mask, one after the other; a number for all as it is."""
+    if type(value) is not np.ndarray or not value.ndim:
+        return value
+    value = np.broadcast_to(value, lanes.shape)
+    return value.reshape(-1) if mask is None else value[mask]
 
 
-def _compare_and_swap(data: Any, index: Any, values: list[Any]) -> Any:
-    compare, new = [np.broadcast_to(value, index.shape).tolist() for value in values]
-    places = index.tolist()
-    current = dict(zip(places, data[index].tolist(), strict=True))
-    old = []
-    for place, wanted, value in zip(places, compare, new, strict=True):
-        before = current[place]
-        old.append(before)
-        if before == wanted:
-            current[place] = value
-    data[list(current)] = np.array(list(current.values()), data.dtype)
-    return np.array(old, data.dtype)
-
-
-_TYPES: Any = {
-    "sem": "relaxed acquire release acq_rel",
-    "scope": SCOPES,
-    "space": "global shared shared::cta shared::cluster",
-}
+_PLACES: Any = {"scope": SCOPES, "space": "global shared shared::cta shared::cluster"}
+_ATOM_SEMANTICS = "relaxed acquire release acq_rel"
+_RED_SEMANTICS = "relaxed release"
 _ATOM = "parallel-synchronization-and-communication-instructions-atom"
 _RED = "parallel-synchronization-and-communication-instructions-red"
+_SCALARS = "u32 s32 u64 s64 b32 b64 f32 f64"
+_HALVES = "f16 bf16 f16x2 bf16x2"
+_TYPES_OF = {
+    "add": {"u32", "s32", "u64", "f32", "f64"},
+    "min": {"u32", "s32", "u64", "s64"},
+    "max": {"u32", "s32", "u64", "s64"},
+    "inc": {"u32"},
+    "dec": {"u32"},
+    "exch": {"b32", "b64", "b128"},
+}
 
 
-def _allowed(m: Any) -> bool:
-    name, type_name = m["op"], m["type"]
-    kind = type_name[0]
-    allowed: bool = {
-        "add": type_name in {"u32", "s32", "u64", "s64", "f32", "f64"},
-        "min": kind in "us",
-        "max": kind in "us",
-        "inc": type_name == "u32",
-        "dec": type_name == "u32",
-        "exch": kind == "b",
-        "cas": kind == "b",
-    }.get(name, kind == "b")
-    return allowed
+def _is_scalar_form(m: Any) -> bool:
+    """Whether an operation has the type; hints are for global memory."""
+    if m.get("hint") and m["space"].startswith("shared"):
+        return False
+    return m["type"] in _TYPES_OF.get(m["op"], {"b32", "b64"})
+
+
+def _is_half_form(m: Any) -> bool:
+    """A single half is only added to; vectors lie in global memory and have at most 16 bytes."""
+    if (m.get("hint") or m["vec"]) and m["space"].startswith("shared"):
+        return False
+    if not m["vec"]:
+        return bool(m["op"] == "add")
+    return m["vec"] != "v8" or not m["type"].endswith("x2")
 
 
 @effect(
-    "atom{.sem}{.scope}{.space}.op{.level}.type d, [a], b",
-    "atom{.space}{.scope}{.sem}.op{.level}.type d, [a], b",
+    "atom{.sem}{.scope}{.space}.op.type d, [a], b",
+    "atom{.sem}{.scope}{.space}.op.hint.type d, [a], b, policy",
+    sem=_ATOM_SEMANTICS,
     op="add min max and or xor inc dec exch",
-    type="b32 b64 u32 s32 u64 s64 f32 f64",
-    level="L2::cache_hint",
-    where=_allowed,
-    types="d:type?",
+    hint="L2::cache_hint",
+    type=f"{_SCALARS} b128",
+    where=_is_scalar_form,
+    types="d:type? policy:u64",
     isa=_ATOM,
-    **_TYPES,
+    **_PLACES,
+)
+@effect(
+    "atom{.sem}{.scope}{.space}.op.noftz{.vec}.type d, [a], b",
+    "atom{.sem}{.scope}{.space}.op.noftz.hint{.vec}.type d, [a], b, policy",
+    sem=_ATOM_SEMANTICS,
+    op="add min max",
+    hint="L2::cache_hint",
+    vec="v2 v4 v8",
+    type=_HALVES,
+    where=_is_half_form,
+    types="d:type? policy:u64",
+    isa=_ATOM,
+    **_PLACES,
+)
+@effect(
+    "atom{.sem}{.scope}{.global}.op.vec.type d, [a], b",
+    "atom{.sem}{.scope}{.global}.op.hint.vec.type d, [a], b, policy",
+    sem=_ATOM_SEMANTICS,
+    scope=SCOPES,
+    op="add",
+    hint="L2::cache_hint",
+    vec="v2 v4",
+    type="f32",
+    types="d:type? policy:u64",
+    isa=_ATOM,
 )
 @effect(
     "atom{.sem}{.scope}{.space}.op.type d, [a], b, c",
-    "atom{.space}{.scope}{.sem}.op.type d, [a], b, c",
+    sem=_ATOM_SEMANTICS,
     op="cas",
-    type="b16 b32 b64",
-    where=_allowed,
+    type="b16 b32 b64 b128",
     types="d:type?",
     isa=_ATOM,
-    **_TYPES,
+    **_PLACES,
 )
 def atom(emit: Emitter, op: Op) -> None:
     """The old value comes back."""
     place = op.operands[1]
     assert isinstance(place, Place)
-    destination: Source = op.operands[0]
-    if not emit.is_used(destination):
-        destination = Nowhere()
-    _emit(emit, op, place, op.operands[2:], destination)
+    _emit(emit, op, place, _operands(op, op.operands[2:]), elements(op.operands[0]))
 
 
 @effect(
-    "red{.sem}{.scope}{.space}.op{.level}.type [a], b",
-    "red{.space}{.scope}{.sem}.op{.level}.type [a], b",
+    "red{.sem}{.scope}{.space}.op.type [a], b",
+    "red{.sem}{.scope}{.space}.op.hint.type [a], b, policy",
+    sem=_RED_SEMANTICS,
     op="add min max and or xor inc dec",
-    type="b32 b64 u32 s32 u64 s64 f32 f64",
-    level="L2::cache_hint",
-    where=_allowed,
+    hint="L2::cache_hint",
+    type=_SCALARS,
+    where=_is_scalar_form,
+    types="policy:u64",
     isa=_RED,
-    **_TYPES,
+    **_PLACES,
+)
+@effect(
+    "red{.sem}{.scope}{.space}.op.noftz{.vec}.type [a], b",
+    "red{.sem}{.scope}{.space}.op.noftz.hint{.vec}.type [a], b, policy",
+    sem=_RED_SEMANTICS,
+    op="add min max",
+    hint="L2::cache_hint",
+    vec="v2 v4 v8",
+    type=_HALVES,
+    where=_is_half_form,
+    types="policy:u64",
+    isa=_RED,
+    **_PLACES,
+)
+@effect(
+    "red{.sem}{.scope}{.global}.op.vec.type [a], b",
+    "red{.sem}{.scope}{.global}.op.hint.vec.type [a], b, policy",
+    sem=_RED_SEMANTICS,
+    scope=SCOPES,
+    op="add",
+    hint="L2::cache_hint",
+    vec="v2 v4",
+    type="f32",
+    types="policy:u64",
+    isa=_RED,
 )
 def red(emit: Emitter, op: Op) -> None:
     """Nothing comes back."""
     place = op.operands[0]
     assert isinstance(place, Place)
-    _emit(emit, op, place, op.operands[1:], Nowhere())
+    _emit(emit, op, place, _operands(op, op.operands[1:]), [])
 
 
-def _emit(emit: Emitter, op: Op, place: Place, sources: tuple[Source, ...], destination: Source) -> None:
+def _operands(op: Op, sources: tuple[Source, ...]) -> list[Source]:
+    """The elements of the operands one after the other, without a policy, which changes nothing."""
+    if op.operation.modifiers.get("hint"):
+        sources = sources[:-1]
+    return [element for source in sources for element in elements(source)]
+
+
+def _emit(emit: Emitter, op: Op, place: Place, sources: list[Source], destinations: list[Source]) -> None:
     modifiers = op.operation.modifiers
     type_name = modifiers["type"]
-    dtype = dtype_of(type_name)
-    site, address = make_site(emit, op, place, 1, dtype, writes=True)
-    arguments = [emit.argument(source, type_name) for source in sources]
+    count = int((modifiers.get("vec") or "v1")[1:])
+    part = "b64" if type_name == "b128" else type_name
+    site, address = make_site(emit, op, place, count, dtype_of(type_name), writes=True)
+    arguments = [emit.argument(source, part) for source in sources]
     readers = []
     for argument in arguments:
         known = argument.constant if argument.constant is not None else argument.scalar
         if known is not None:
-            readers.append(emit.constant_reader(compute.constant(known, type_name)))
+            readers.append(emit.constant_reader(compute.constant(known, part)))
         else:
-            readers.append(compute.reader(argument.kept, type_name))
-    write = None
-    if isinstance(destination, Register):
-        write = compute.writer(emit.kept(destination), type_name, False)
-    run = emit.bind(Atomic(site, modifiers["op"], tuple(readers), write))
+            readers.append(compute.reader(argument.kept, part))
+    if not any(emit.is_used(destination) for destination in destinations):
+        destinations = []
+    writers = [
+        compute.writer(emit.kept(destination), part, False) if isinstance(destination, Register) else None
+        for destination in destinations
+    ]
+    run = emit.bind(Atomic(site, modifiers["op"], type_name, tuple(readers), writers))
     mask = emit.mask(op)
     call = f"{run}(S, {address}, {mask}, {', '.join([argument.text for argument in arguments])})"
-    if isinstance(destination, Register):
-        emit.store_results(op, [destination], call, mask, [emit.kept(destination).dtype])
+    if destinations:
+        dtypes = [emit.kept(d).dtype if isinstance(d, Register) else None for d in destinations]
+        emit.store_results(op, destinations, call, mask, dtypes)
     else:
         emit.line(call if mask == "m" else f"if {mask} is not False: {call}")

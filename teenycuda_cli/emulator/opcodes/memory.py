@@ -12,6 +12,7 @@ from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import (
+    Constant,
     Frame,
     Group,
     KernelParameter,
@@ -22,10 +23,12 @@ from teenycuda_cli.emulator.ir import (
 )
 from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
+from teenycuda_cli.emulator.opcodes.orderings import is_load, is_store, is_uniform_load
 from teenycuda_cli.emulator.tiles import distinct
 from teenycuda_cli.emulator.values import Affine
+from teenycuda_cli.errors import UnsupportedError
 
-TYPES = "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
+TYPES = "b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
 SPACES = "global shared shared::cta shared::cluster local const param param::entry param::func"
 SCOPES = "cta cluster gpu sys"
 _EVICT = "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate"
@@ -46,8 +49,17 @@ def space_of(name: str) -> str:
 
 
 def elements(source: Source) -> list[Source]:
-    """A vector's elements, or the operand itself."""
+    """A vector's elements, both halves of 128 bits, or the operand itself."""
     return list(source.elements) if isinstance(source, Group) else [source]
+
+
+def parts(source: Source, type_name: str) -> tuple[list[Source], str]:
+    """An operand's elements and their type; 128 bits are two halves of 64."""
+    if type_name != "b128":
+        return elements(source), type_name
+    if isinstance(source, Constant):
+        return [source, Constant(-1 if source.value < 0 else 0)], "b64"
+    return elements(source), "b64"
 
 
 def make_site(
@@ -149,10 +161,19 @@ class Load:
 
 
 @effect(
-    "ld{.sem}{.scope}{.space}{.cop}{.nc}{.evict}{.level}{.prefetch}{.vec}.type d, [a]",
-    "ld{.sem}{.scope}{.space}{.cop}{.nc}{.evict}{.level}.hint{.prefetch}{.vec}.type d, [a], policy",
     "ldu{.space}{.vec}.type d, [a]",
-    sem="weak volatile relaxed acquire mmio",
+    space="global",
+    vec="v2 v4",
+    type=TYPES,
+    types="d:type+",
+    where=is_uniform_load,
+    isa="data-movement-and-conversion-instructions-ldu",
+    keeps_memory=True,
+)
+@effect(
+    "ld{.mmio}{.sem}{.scope}{.space}{.cop}{.nc}{.evict}{.level}{.prefetch}{.vec}.type d, [a]",
+    "ld{.mmio}{.sem}{.scope}{.space}{.cop}{.nc}{.evict}{.level}.hint{.prefetch}{.vec}.type d, [a], policy",
+    sem="weak volatile relaxed acquire",
     scope=SCOPES,
     space=SPACES,
     cop="ca cg cs lu cv",
@@ -163,6 +184,7 @@ class Load:
     vec="v2 v4 v8",
     type=TYPES,
     types="d:type+ policy:u64",
+    where=is_load,
     isa="data-movement-and-conversion-instructions-ld",
     keeps_memory=True,
 )
@@ -170,11 +192,10 @@ def ld(emit: Emitter, op: Op) -> None:
     """Memory into registers, narrow integers extended."""
     place = op.operands[1]
     assert isinstance(place, Place)
-    type_name = op.operation.modifiers["type"]
-    destinations = elements(op.operands[0])
+    destinations, type_name = parts(op.operands[0], op.operation.modifiers["type"])
     kept = tuple([emit.kept(d) if isinstance(d, Register) else None for d in destinations])
     if isinstance(place.base, KernelParameter):
-        _load_parameters(emit, op, place, destinations)
+        _load_parameters(emit, op, place, destinations, type_name)
         return
     dtypes = {_element_dtype(type_name, item) for item in kept if item is not None}
     dtype = dtypes.pop() if len(dtypes) == 1 else dtype_of(type_name)
@@ -205,10 +226,19 @@ def _matching(kept: Kept | None, dtype: Any) -> Kept | None:
     return Kept("i", kept.width)
 
 
-def _load_parameters(emit: Emitter, op: Op, place: Place, destinations: list[Source]) -> None:
+def _load_parameters(emit: Emitter, op: Op, place: Place, destinations: list[Source], type_name: str) -> None:
     base = place.base
     assert isinstance(base, KernelParameter)
-    dtype = dtype_of(op.operation.modifiers["type"])
+    dtype = dtype_of(type_name)
+    start = base.offset + place.offset
+    end = start + dtype.itemsize * len(destinations)
+    if start < 0 or end > emit.program.parameter_size:
+        raise UnsupportedError(
+            f"{op.instruction.name} reads bytes {start} to {end - 1} of the kernel's parameters,"
+            f" which are {emit.program.parameter_size} bytes",
+            file=emit.program.text.name,
+            line=emit.program.text.position(op.instruction.offset)[0],
+        )
     for number, destination in enumerate(destinations):
         if isinstance(destination, Register):
             kept = emit.kept(destination)
@@ -277,11 +307,11 @@ def _whole(site: Site, lanes: Any, address: Any, dtype: Any) -> Any:
 
 
 @effect(
-    "st{.sem}{.scope}{.space}{.cop}{.evict}{.level}{.vec}.type [a], b",
-    "st{.sem}{.scope}{.space}{.cop}{.evict}{.level}.hint{.vec}.type [a], b, policy",
-    sem="weak volatile relaxed release mmio",
+    "st{.mmio}{.sem}{.scope}{.space}{.cop}{.evict}{.level}{.vec}.type [a], b",
+    "st{.mmio}{.sem}{.scope}{.space}{.cop}{.evict}{.level}.hint{.vec}.type [a], b, policy",
+    sem="weak volatile relaxed release",
     scope=SCOPES,
-    space=SPACES,
+    space="global shared shared::cta shared::cluster local param param::func",
     cop="wb cg cs wt",
     evict=_EVICT,
     level=_LEVEL,
@@ -289,14 +319,15 @@ def _whole(site: Site, lanes: Any, address: Any, dtype: Any) -> Any:
     vec="v2 v4 v8",
     type=TYPES,
     types="b:type+ policy:u64",
+    where=is_store,
     isa="data-movement-and-conversion-instructions-st",
 )
 def st(emit: Emitter, op: Op) -> None:
     """Registers into memory, the low bits of wide ones."""
     place = op.operands[0]
     assert isinstance(place, Place)
-    type_name = op.operation.modifiers["type"]
-    arguments = [emit.argument(source, type_name) for source in elements(op.operands[1])]
+    sources, type_name = parts(op.operands[1], op.operation.modifiers["type"])
+    arguments = [emit.argument(source, type_name) for source in sources]
     dtype = dtype_of(type_name)
     site, address = make_site(emit, op, place, len(arguments), dtype, writes=True)
     readers = []

@@ -134,7 +134,7 @@ def _effect_shapes(text: str, form: Form) -> frozenset[str]:
         return frozenset("(")
     if text in form.vectors:
         return _VECTORS
-    if "{.vec}" in form.syntax and named == "type":
+    if "vec" in form.alternatives and named == "type":
         return frozenset(("r", "v1", "v2", "v4", "v8"))
     return frozenset("r[") if form.opcode == "cvta" else frozenset("r")
 
