@@ -277,6 +277,13 @@ def test_without_a_gpu_it_says_what_is_done(load: Load, file: str, assembled: bo
     assert ("machine code" in err) is not assembled
 
 
+def test_options_of_the_assembler_mean_nothing_for_machine_code(load: Load) -> None:
+    """Options that a cubin has no use for are named."""
+    code, _, err = load(TESTS / "binary" / "several.cubin", "-O", "1", "--max-registers", "32")
+    assert code == 0
+    assert "-O, --max-registers: a cubin is machine code already" in err
+
+
 def test_the_cubin_is_written(load: Load, load_json: LoadJson, tmp_path: Path) -> None:
     """`--cubin` writes what was assembled, which `load` then reads, with the same numbers."""
     out = tmp_path / "k.cubin"

@@ -26,6 +26,9 @@ def load(
     for the file's own target, and `notice` is told so. `cubin` says that
     machine code is wanted, `cache` that the driver may use its own.
     """
+    idle = _idle_options(options)
+    if image.kind == "cubin" and idle:
+        notice(f"{idle}: a cubin is machine code already, and is loaded as it is")
     if arch is not None:
         if device is not None:
             raise UsageError("--device and --arch exclude each other", hint="--arch needs no device")
@@ -44,6 +47,17 @@ def load(
 
     with gpu:
         return load_on_device(gpu, image, options, cubin=cubin)
+
+
+def _idle_options(options: LoadOptions) -> str:
+    """The options given that concern the assembler alone, as typed."""
+    given = {
+        "-O": options.opt_level is not None,
+        "--max-registers": options.max_registers is not None,
+        "--lineinfo": options.lineinfo,
+        "--no-strip": not options.strip,
+    }
+    return ", ".join(name for name, is_given in given.items() if is_given)
 
 
 def _without_gpu(image: Image) -> str:
