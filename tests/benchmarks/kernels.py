@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from teenycuda_cli.driver.device import Device, Dim3, LaunchConfig
+from teenycuda_cli.driver.device import Device, Dim3, LaunchConfig, LoadedFunction
 from teenycuda_cli.driver.image import read_image
 from teenycuda_cli.driver.registry import open_device
 from tests.benchmarks.measure import Row, milliseconds, ratio
@@ -52,7 +53,8 @@ class Contest:
     astray: float = 0.0
 
 
-def _int(value: int) -> bytes:
+def integer(value: int) -> bytes:
+    """A packed `.u32`."""
     return struct.pack("<i", value)
 
 
@@ -76,7 +78,7 @@ def _vector_add(rng: np.random.Generator, file: str, grid: int, block: int) -> C
         f"vector add 1M ({compiler})",
         9,
         Launch(file, "vector_add", (grid, 1, 1), (block, 1, 1)),
-        [x, y, np.zeros_like(x), _int(MILLION)],
+        [x, y, np.zeros_like(x), integer(MILLION)],
         judged=2,
         expected=x + y,
         numpy=lambda: np.add(x, y, out=out),
@@ -89,7 +91,7 @@ def _saxpy(rng: np.random.Generator) -> Contest:
         "saxpy 1M",
         11,
         Launch("samples/saxpy.ptx", "saxpy", (256, 1, 1), (256, 1, 1)),
-        [_int(MILLION), struct.pack("<f", 2.5), x, y],
+        [integer(MILLION), struct.pack("<f", 2.5), x, y],
         judged=3,
         expected=(2.5 * x.astype(np.float64) + y).astype(np.float32),
         numpy=lambda: np.float32(2.5) * x + y,
@@ -102,7 +104,7 @@ def _reduction(rng: np.random.Generator) -> Contest:
         "block reduction 1M",
         16,
         Launch("samples/reduce_sum.ptx", "reduce_sum", (256, 1, 1), (256, 1, 1), shared=32),
-        [x, np.zeros(1, np.float32), _int(MILLION)],
+        [x, np.zeros(1, np.float32), integer(MILLION)],
         judged=1,
         expected=x.sum(dtype=np.float64, keepdims=True),
         numpy=x.sum,
@@ -116,7 +118,7 @@ def _histogram(rng: np.random.Generator) -> Contest:
         "histogram 1M",
         5,
         Launch("samples/histogram.ptx", "histogram", (256, 1, 1), (256, 1, 1)),
-        [x, np.zeros(256, np.uint32), _int(MILLION)],
+        [x, np.zeros(256, np.uint32), integer(MILLION)],
         judged=1,
         expected=np.bincount(x, minlength=256),
         numpy=lambda: np.bincount(x, minlength=256),
@@ -144,7 +146,7 @@ def _transpose(rng: np.random.Generator) -> Contest:
         "transpose 1024²",
         0.8,
         Launch("samples/transpose.ptx", "transpose", (32, 32, 1), (32, 8, 1)),
-        [x, np.zeros_like(x), _int(1024), _int(1024)],
+        [x, np.zeros_like(x), integer(1024), integer(1024)],
         judged=1,
         expected=x.T,
         numpy=lambda: np.ascontiguousarray(x.T),
@@ -157,7 +159,7 @@ def _matmul(rng: np.random.Generator) -> Contest:
         "tiled matmul 256³ (BLAS)",
         130,
         Launch("samples/matmul.ptx", "matmul", (16, 16, 1), (16, 16, 1)),
-        [a, b, np.zeros_like(a), _int(256)],
+        [a, b, np.zeros_like(a), integer(256)],
         judged=2,
         expected=a.astype(np.float64) @ b,
         numpy=lambda: a @ b,
@@ -174,41 +176,77 @@ def contests() -> Iterator[Contest]:
         yield make(rng)
 
 
-def _allocate(device: Device, argument: Array | bytes, index: int) -> tuple[bytes, int]:
-    """The packed parameter and its address; buffers go to the device."""
-    if isinstance(argument, bytes):
-        return argument, 0
-    allocation = device.allocate(argument.nbytes, f"arg{index}")
-    device.write(allocation.address, np.ascontiguousarray(argument).tobytes())
-    return struct.pack("<Q", allocation.address), allocation.address
+def contest(name: str) -> Contest:
+    """The one whose name begins so."""
+    return next(item for item in contests() if item.name.startswith(name))
 
 
-def _check(contest: Contest, device: Device, address: int) -> None:
-    """The first run's result; raises AssertionError where it is not what numpy says."""
+def check_result(contest: Contest, data: bytes | memoryview) -> None:
+    """What a run has put into the argument `judged`; raises AssertionError where it is not what is expected."""
     start = contest.arguments[contest.judged]
     assert isinstance(start, np.ndarray)
-    result = np.frombuffer(device.read(address, start.nbytes), start.dtype).reshape(contest.expected.shape)
+    result = np.frombuffer(data, start.dtype).reshape(contest.expected.shape)
     good = np.isclose(result, contest.expected, rtol=contest.rtol, atol=0)
     assert np.mean(~good) <= contest.astray, f"{contest.name}: {np.sum(~good)} wrong elements"
 
 
-def measure(contest: Contest, device: Device, rounds: int = 9) -> Row:
-    """Run once and check, then the emulator and numpy in turn."""
+@dataclass(frozen=True)
+class Run:
+    """A contest's kernel, ready to be launched on a device again and again."""
+
+    contest: Contest
+    device: Device
+    function: LoadedFunction
+    addresses: Sequence[int]  # an argument each; 0 for scalars
+    config: LaunchConfig
+
+    def restore(self) -> None:
+        """Give the buffers what they held at the start."""
+        for argument, address in zip(self.contest.arguments, self.addresses, strict=True):
+            if not isinstance(argument, bytes):
+                self.device.write(address, np.ascontiguousarray(argument).tobytes())
+
+    def milliseconds(self) -> float:
+        """Kernel time of one launch."""
+        return self.function.launch(self.config).kernel_ms
+
+    def result(self) -> memoryview:
+        """What the argument `judged` holds now."""
+        start = self.contest.arguments[self.contest.judged]
+        assert isinstance(start, np.ndarray)
+        return self.device.read(self.addresses[self.contest.judged], start.nbytes)
+
+
+@contextmanager
+def start(contest: Contest, device: Device) -> Iterator[Run]:
+    """The contest's kernel loaded, and its buffers on the device."""
     launch = contest.launch
-    image = read_image(str(ROOT / launch.file))
-    placed = [_allocate(device, argument, i) for i, argument in enumerate(contest.arguments)]
-    with device.load(image) as module:
+    addresses, packed = [], []
+    for index, argument in enumerate(contest.arguments):
+        address = 0
+        if not isinstance(argument, bytes):
+            address = device.allocate(argument.nbytes, f"arg{index}").address
+        addresses.append(address)
+        packed.append(argument if isinstance(argument, bytes) else struct.pack("<Q", address))
+    with device.load(read_image(str(ROOT / launch.file))) as module:
         function = module.function(launch.entry)
         # Triton's hidden scratch pointers are null here.
-        hidden = [bytes(8)] * (len(function.info.parameters) - len(placed))
-        packed = (*(parameter for parameter, _ in placed), *hidden)
-        config = LaunchConfig(launch.grid, launch.block, None, launch.shared, packed)
-        function.launch(config)
-        _check(contest, device, placed[contest.judged][1])
+        packed += [bytes(8)] * (len(function.info.parameters) - len(packed))
+        config = LaunchConfig(launch.grid, launch.block, None, launch.shared, tuple(packed))
+        run = Run(contest, device, function, addresses, config)
+        run.restore()
+        yield run
+
+
+def measure(contest: Contest, device: Device, rounds: int = 9) -> Row:
+    """Run once and check, then the emulator and numpy in turn."""
+    with start(contest, device) as run:
+        run.milliseconds()
+        check_result(contest, run.result())
         return ratio(
             contest.name,
             contest.bound,
-            lambda: function.launch(config).kernel_ms,
+            run.milliseconds,
             lambda: milliseconds(contest.numpy),
             rounds=rounds,
             tries=5,
