@@ -19,7 +19,7 @@ import numpy as np
 from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.chains import join
 from teenycuda_cli.emulator.compute import Kept
-from teenycuda_cli.emulator.emitter import Argument, Emitter, bits_of, constant_reader, floats_of
+from teenycuda_cli.emulator.emitter import Argument, Emitter, bits_of, floats_of
 from teenycuda_cli.emulator.flow import Loop, analyse
 from teenycuda_cli.emulator.ir import BasicBlock, FloatConstant, Group, Nowhere, Op, Register, Source, is_copy
 from teenycuda_cli.emulator.numerics.floating import canonical
@@ -147,15 +147,9 @@ class BlockEmitter(Emitter):
 
     def _readers(self, op: Op, arguments: list[Argument]) -> list[compute.Reader]:
         types = [*op.operation.sources, *(["pred"] if op.operation.reads_carry else [])]
-        found = []
-        for argument, type_name in zip(arguments, types, strict=True):
-            known = argument.constant if argument.constant is not None else argument.scalar
-            if known is not None:
-                scalar = compute.constant(known, type_name)
-                found.append(constant_reader(scalar))
-            else:
-                found.append(compute.reader(argument.kept, type_name))
-        return found
+        return [
+            self.reader(argument, type_name) for argument, type_name in zip(arguments, types, strict=True)
+        ]
 
     def _many(self, op: Op, destinations: list[Any], arguments: list[Argument]) -> None:
         kept = [self.kept(d) if isinstance(d, Register) else None for d in destinations]

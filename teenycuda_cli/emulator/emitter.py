@@ -317,6 +317,13 @@ class Emitter:
         """A reader that gives a constant."""
         return constant_reader(scalar)
 
+    def reader(self, argument: Argument, type_name: str) -> compute.Reader:
+        """How an instruction reads an argument as a PTX type."""
+        known = argument.constant if argument.constant is not None else argument.scalar
+        if known is not None:
+            return constant_reader(compute.constant(known, type_name))
+        return compute.reader(argument.kept, type_name)
+
     def saved(self, called: FunctionBody) -> list[Register]:
         """The registers that a call of this block saves, or that this landing restores."""
         block = self.block
