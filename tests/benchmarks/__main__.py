@@ -1,6 +1,6 @@
-"""Prints the table of ratios: `python -m tests.benchmarks [kernels] [start-up] [large] [compile] [memory] [oclgrind] [gpu]`.
+"""Prints the table of ratios: `python -m tests.benchmarks [PART]...`.
 
-All parts but `oclgrind` and `gpu` without a name; exits with 1 if a bound is missed.
+PARTS are all there are; all but `oclgrind` and `gpu` run without a name. Exits with 1 if a bound is missed.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def contest(name: str) -> Contest:
 
 
 def check_result(contest: Contest, data: bytes | memoryview) -> None:
-    """What a run has put into the argument `judged`; raises AssertionError where it is not what is expected."""
+    """Whether `data`, the argument `judged` after a run, is what is expected; raises AssertionError."""
     start = contest.arguments[contest.judged]
     assert isinstance(start, np.ndarray)
     result = np.frombuffer(data, start.dtype).reshape(contest.expected.shape)
