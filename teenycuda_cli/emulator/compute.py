@@ -172,7 +172,7 @@ def compute(
     made = dtype_of(operation.destinations[0])
     width = kept.width
     same_size = made.itemsize == kept.dtype.itemsize
-    if operation.ufunc in _SIGN_BLIND and kept.tag == "i" and same_size and found is not None:
+    if operation.ufunc in _SIGN_BLIND and kept.tag == "i" and same_size and found is not None and all(exact):
         signed = np.dtype(SIGNED[width])
         readers = [_integer_reader(width, signed)] * len(readers)
         write = writer(kept, f"s{width}", False)

@@ -31,12 +31,25 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Freedom:
+    """Why a GPU may leave other bytes in a buffer than the emulator does, and how far off they may be."""
+
+    reason: str
+    rtol: float
+    atol: float = 0.0
+
+
+@dataclass(frozen=True)
 class Kernel:
-    """A kernel of the corpus, its sizes, and its launch at one of them."""
+    """A kernel, its sizes, its launch at one of them, and the buffers whose bytes are the device's own affair.
+
+    A file of one kernel may leave its name out.
+    """
 
     entry: str
     sizes: tuple[int, ...]
     launch: Callable[[int, np.random.Generator], Launch]
+    free: Mapping[str, Freedom] = field(default_factory=dict)
 
 
 def _normal(rng: np.random.Generator, *shape: int) -> NDArray[np.float32]:

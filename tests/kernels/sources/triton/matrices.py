@@ -1,0 +1,115 @@
+"""Matrix products of each element type that tensor cores take, and what is built of them."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def matmul_tf32(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    rk = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        left = (rm[:, None] < M) & ((k + rk)[None, :] < K)
+        right = ((k + rk)[:, None] < K) & (rn[None, :] < N)
+        a = tl.load(a_ptr + rm[:, None] * K + (k + rk)[None, :], mask=left, other=0.0)
+        b = tl.load(b_ptr + (k + rk)[:, None] * N + rn[None, :], mask=right, other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="tf32")
+    tl.store(c_ptr + rm[:, None] * N + rn[None, :], acc, mask=(rm[:, None] < M) & (rn[None, :] < N))
+
+
+@triton.jit
+def matmul_tf32x3(a_ptr, b_ptr, c_ptr, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    rk = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptr + rm[:, None] * K + (k + rk)[None, :])
+        b = tl.load(b_ptr + (k + rk)[:, None] * N + rn[None, :])
+        acc = tl.dot(a, b, acc, input_precision="tf32x3")
+    tl.store(c_ptr + rm[:, None] * N + rn[None, :], acc)
+
+
+@triton.jit
+def matmul_any(a_ptr, b_ptr, c_ptr, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+               ACC: tl.constexpr):
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    rk = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=ACC)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptr + rm[:, None] * K + (k + rk)[None, :])
+        b = tl.load(b_ptr + (k + rk)[:, None] * N + rn[None, :])
+        acc = tl.dot(a, b, acc, out_dtype=ACC)
+    tl.store(c_ptr + rm[:, None] * N + rn[None, :], acc)
+
+
+@triton.jit
+def batched_matmul(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    batch = tl.program_id(2)
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    rk = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        left = (rm[:, None] < M) & ((k + rk)[None, :] < K)
+        right = ((k + rk)[:, None] < K) & (rn[None, :] < N)
+        a = tl.load(a_ptr + batch * M * K + rm[:, None] * K + (k + rk)[None, :], mask=left, other=0.0)
+        b = tl.load(b_ptr + batch * K * N + (k + rk)[:, None] * N + rn[None, :], mask=right, other=0.0)
+        acc = tl.dot(a, b, acc)
+    acc = tl.maximum(acc, 0.0)
+    inside = (rm[:, None] < M) & (rn[None, :] < N)
+    tl.store(c_ptr + batch * M * N + rm[:, None] * N + rn[None, :], acc.to(tl.bfloat16), mask=inside)
+
+
+@triton.jit
+def causal_attention(q_ptr, k_ptr, v_ptr, o_ptr, N, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    block = tl.program_id(0)
+    head = tl.program_id(1) * N * D
+    rm = block * BM + tl.arange(0, BM)
+    rd = tl.arange(0, D)
+    q = tl.load(q_ptr + head + rm[:, None] * D + rd[None, :], mask=rm[:, None] < N, other=0.0)
+    largest = tl.full((BM,), -float("inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    for start in range(0, (block + 1) * BM, BN):
+        rn = start + tl.arange(0, BN)
+        k = tl.load(k_ptr + head + rn[None, :] * D + rd[:, None], mask=rn[None, :] < N, other=0.0)
+        s = tl.dot(q, k) * scale
+        s = tl.where((rm[:, None] >= rn[None, :]) & (rn[None, :] < N), s, -float("inf"))
+        new = tl.maximum(largest, tl.max(s, 1))
+        p = tl.exp2((s - new[:, None]) * 1.44269504)
+        keep = tl.exp2((largest - new) * 1.44269504)
+        total = total * keep + tl.sum(p, 1)
+        v = tl.load(v_ptr + head + rn[:, None] * D + rd[None, :], mask=rn[:, None] < N, other=0.0)
+        acc = tl.dot(p.to(v.dtype), v, acc * keep[:, None])
+        largest = new
+    out = acc / total[:, None]
+    tl.store(o_ptr + head + rm[:, None] * D + rd[None, :], out.to(o_ptr.dtype.element_ty), mask=rm[:, None] < N)
+
+
+TILE = {"BM": 32, "BN": 32, "BK": 32}
+
+
+def _three(ab, c):
+    return {"a_ptr": "*" + ab, "b_ptr": "*" + ab, "c_ptr": "*" + c}
+
+
+SIZES = {"M": "i32", "N": "i32", "K": "i32"}
+NK = {"N": "i32=16", "K": "i32=16"}
+KERNELS = [
+    ("matmul_tf32", matmul_tf32, _three("fp32", "fp32") | SIZES, TILE, (80, 90), 2),
+    ("matmul_tf32x3", matmul_tf32x3, _three("fp32", "fp32") | NK, TILE, (80,), 4),
+    ("matmul_s8", matmul_any, _three("i8", "i32") | NK, TILE | {"BK": 64, "ACC": "int32"}, (80,), 4),
+    ("matmul_bf16", matmul_any, _three("bf16", "fp32") | NK, TILE | {"ACC": "float32"}, (80,), 4),
+    ("matmul_f16acc", matmul_any, _three("fp16", "fp16") | NK, TILE | {"ACC": "float16"}, (80,), 4),
+    ("matmul_f64", matmul_any, _three("fp64", "fp64") | NK, TILE | {"ACC": "float64"}, (80,), 4),
+    ("matmul_e4m3", matmul_any, _three("fp8e4nv", "fp32") | NK, TILE | {"ACC": "float32"}, (89,), 4),
+    ("matmul_e5m2", matmul_any, _three("fp8e5", "fp32") | NK, TILE | {"ACC": "float32"}, (89,), 4),
+    ("batched_matmul", batched_matmul, _three("fp16", "bf16") | SIZES, TILE, (80,), 4),
+    ("causal_attention", causal_attention,
+     {"q_ptr": "*bf16", "k_ptr": "*bf16", "v_ptr": "*bf16", "o_ptr": "*bf16", "N": "i32", "scale": "fp32"},
+     {"BM": 32, "BN": 32, "D": 32}, (80,), 4),
+]

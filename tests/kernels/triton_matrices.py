@@ -1,0 +1,173 @@
+"""Triton's matrix kernels: products of whole numbers are exact in any order, others within a bound."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.kernels import formats
+from tests.kernels.launches import Array, Freedom, Kernel, Launch
+
+# How far apart the sums of a tensor core and of the emulator may be: the core's own order of a step's terms.
+SUM_ORDER = Freedom("a tensor core adds the products of a step in an order and width of its own", 1e-6, 1e-5)
+
+
+def _whole(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.integers(-4, 5, shape).astype(np.float32)
+
+
+def _normal(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.standard_normal(shape, dtype=np.float32)
+
+
+def _size(**sizes: int) -> dict[str, str | Array]:
+    return {name: f"i32:{size}" for name, size in sizes.items()}
+
+
+def _product(
+    a: Array, b: Array, grid: str, sizes: dict[str, str | Array], exact: bool, atol: float
+) -> Launch:
+    """A kernel a, b, c, sizes that leaves the float32 product."""
+    arguments = {"a": a, "b": b, "c": f"ptr:{a.shape[0]}x{b.shape[1]}xf32"} | sizes
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    return Launch(grid, arguments, {"c": expected}, tolerance={} if exact else {"c": (1e-5, atol)})
+
+
+def _tf32_whole(n: int, rng: np.random.Generator) -> Launch:
+    m, k = n + 3, 2 * n - 1
+    a, b = _whole(rng, m, k), _whole(rng, k, n)
+    return _product(a, b, f"{-(-m // 32)},{-(-n // 32)}", _size(M=m, N=n, K=k), True, 0)
+
+
+def _tf32_normal(n: int, rng: np.random.Generator) -> Launch:
+    m, k = n + 3, 2 * n - 1
+    a, b = formats.to_tf32(_normal(rng, m, k)), formats.to_tf32(_normal(rng, k, n))
+    return _product(a, b, f"{-(-m // 32)},{-(-n // 32)}", _size(M=m, N=n, K=k), False, 2e-5)
+
+
+def _tf32x3(n: int, rng: np.random.Generator) -> Launch:
+    # Three products of halves keep what one loses: the full float32 inputs count.
+    a, b = _normal(rng, 32, n), _normal(rng, n, n)
+    return _product(a, b, f"1,{n // 32}", _size(N=n, K=n), False, 5e-5)
+
+
+def _s8(n: int, rng: np.random.Generator) -> Launch:
+    a, b = rng.integers(-128, 128, (64, 2 * n), np.int8), rng.integers(-128, 128, (2 * n, n), np.int8)
+    arguments = {"a": a, "b": b, "c": f"ptr:64x{n}xi32"} | _size(N=n, K=2 * n)
+    return Launch(f"2,{n // 32}", arguments, {"c": a.astype(np.int64) @ b})
+
+
+def _bf16(n: int, rng: np.random.Generator) -> Launch:
+    a, b = _normal(rng, 32, n), _normal(rng, n, n)
+    a, b = formats.to_bf16(a), formats.to_bf16(b)
+    launch = _product(a, b, f"1,{n // 32}", _size(N=n, K=n), False, 2e-5)
+    halves = {name: _high_half(array) for name, array in (("a", a), ("b", b))}
+    return Launch(launch.grid, dict(launch.arguments) | halves, launch.expected, tolerance=launch.tolerance)
+
+
+def _high_half(x: Array) -> Array:
+    """The bits of bf16 values."""
+    return (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def _f16acc(n: int, rng: np.random.Generator) -> Launch:
+    # Sums of at most 2 * n * 4 stay whole in f16.
+    a, b = (rng.integers(-2, 3, shape).astype(np.float16) for shape in ((32, n), (n, n)))
+    arguments = {"a": a, "b": b, "c": f"ptr:32x{n}xf16"} | _size(N=n, K=n)
+    return Launch(f"1,{n // 32}", arguments, {"c": a.astype(np.float64) @ b.astype(np.float64)})
+
+
+def _f64(n: int, rng: np.random.Generator) -> Launch:
+    a, b = rng.standard_normal((32, n)), rng.standard_normal((n, n))
+    arguments = {"a": a, "b": b, "c": f"ptr:32x{n}xf64"} | _size(N=n, K=n)
+    return Launch(f"1,{n // 32}", arguments, {"c": a @ b}, tolerance={"c": (1e-13, 1e-13)})
+
+
+def _fp8(name: str, n: int, rng: np.random.Generator) -> Launch:
+    a, b = (formats.encode(_normal(rng, *shape), name) for shape in ((32, n), (n, n)))
+    expected = formats.decode(a, name) @ formats.decode(b, name)
+    arguments = {"a": a, "b": b, "c": f"ptr:32x{n}xf32"} | _size(N=n, K=n)
+    # A core keeps fewer bits than float32 while it adds fp8 products: 2^-13 of the largest term of a step.
+    return Launch(f"1,{n // 32}", arguments, {"c": expected}, tolerance={"c": (1e-3, n * 2e-4)})
+
+
+def _e4m3(n: int, rng: np.random.Generator) -> Launch:
+    return _fp8("e4m3", n, rng)
+
+
+def _e5m2(n: int, rng: np.random.Generator) -> Launch:
+    return _fp8("e5m2", n, rng)
+
+
+def _batched(n: int, rng: np.random.Generator) -> Launch:
+    batches, m, k = 3, n + 7, n - 3
+    a = rng.integers(-4, 5, (batches, m, k)).astype(np.float16)
+    b = rng.integers(-4, 5, (batches, k, n)).astype(np.float16)
+    product = np.maximum(a.astype(np.float64) @ b.astype(np.float64), 0)
+    arguments = {"a": a, "b": b, "c": f"ptr:{batches}x{m}x{n}xbf16"} | _size(M=m, N=n, K=k)
+    grid = f"{-(-m // 32)},{-(-n // 32)},{batches}"
+    return Launch(grid, arguments, {"c": formats.to_bf16(product)})
+
+
+def _causal(n: int, rng: np.random.Generator) -> Launch:
+    heads, depth = 2, 32
+    q, k, v = (formats.to_bf16(_normal(rng, heads, n, depth)) for _ in range(3))
+    scores = q.astype(np.float64) @ k.astype(np.float64).transpose(0, 2, 1) / 6
+    scores = np.where(np.tril(np.ones((n, n), bool)), scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    out = weights / weights.sum(axis=2, keepdims=True) @ v
+    arguments: dict[str, str | Array] = {"q": _high_half(q), "k": _high_half(k), "v": _high_half(v)}
+    arguments |= {"o": f"ptr:{heads}x{n}x{depth}xbf16", "N": f"i32:{n}", "scale": f"f32:{1 / 6}"}
+    # Weights and result are rounded to bf16, each 2^-9 relative.
+    return Launch(f"{-(-n // 32)},{heads}", arguments, {"o": out}, tolerance={"o": (8e-3, 8e-3)})
+
+
+def _attention(n: int, rng: np.random.Generator) -> Launch:
+    q, k, v = (rng.standard_normal((n, 64)).astype(np.float16) for _ in range(3))
+    scores = q.astype(np.float64) @ k.astype(np.float64).T * 0.125
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    out = weights / weights.sum(axis=1, keepdims=True) @ v.astype(np.float64)
+    arguments = {"q": q, "k": k, "v": v, "o": f"ptr:{n}x64xf16", "N": f"i32:{n}", "scale": "f32:0.125"}
+    return Launch(str(n // 64), arguments, {"o": out}, tolerance={"o": (5e-3, 2e-3)})
+
+
+def _half_product(tile: int, n: int, rng: np.random.Generator) -> Launch:
+    m, k = n + tile, 128
+    a, b = rng.standard_normal((m, k)).astype(np.float16), rng.standard_normal((k, n)).astype(np.float16)
+    arguments = {"a": a, "b": b, "c": f"ptr:{m}x{n}xf16"} | _size(M=m, N=n, K=k)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    return Launch(f"{m // tile},{n // tile}", arguments, {"c": expected}, tolerance={"c": (6e-4, 5e-5)})
+
+
+def _half_64(n: int, rng: np.random.Generator) -> Launch:
+    return _half_product(64, n, rng)
+
+
+def _half_128(n: int, rng: np.random.Generator) -> Launch:
+    return _half_product(128, n, rng)
+
+
+EXPONENTIAL = Freedom("ex2.approx, and bf16 or f16 weights on either side of a tie", 8e-3, 8e-3)
+HALF_ULP = Freedom("f16 results on either side of a tie, by the order of a tensor core's sums", 1e-3, 1e-4)
+
+# file, without the ending; kernel
+MATRICES = (
+    ("matmul_tf32.sm80", Kernel("matmul_tf32", (1, 32, 45, 64), _tf32_whole)),
+    ("matmul_tf32.sm90", Kernel("matmul_tf32", (1, 32, 45), _tf32_whole)),
+    ("matmul_tf32.sm80", Kernel("matmul_tf32", (17, 33), _tf32_normal, {"c": SUM_ORDER})),
+    ("matmul_tf32x3.sm80", Kernel("matmul_tf32x3", (32, 64), _tf32x3, {"c": SUM_ORDER})),
+    ("matmul_s8.sm80", Kernel("matmul_any", (32, 64, 96), _s8)),
+    ("matmul_bf16.sm80", Kernel("matmul_any", (32, 64, 96), _bf16, {"c": SUM_ORDER})),
+    ("matmul_f16acc.sm80", Kernel("matmul_any", (32, 64, 96), _f16acc)),
+    ("matmul_f64.sm80", Kernel("matmul_any", (32, 64), _f64)),
+    ("matmul_e4m3.sm89", Kernel("matmul_any", (32, 64, 96), _e4m3, {"c": SUM_ORDER})),
+    ("matmul_e5m2.sm89", Kernel("matmul_any", (32, 64, 96), _e5m2, {"c": SUM_ORDER})),
+    ("batched_matmul.sm80", Kernel("batched_matmul", (5, 32, 50), _batched)),
+    ("causal_attention.sm80", Kernel("causal_attention", (1, 32, 77), _causal, {"o": EXPONENTIAL})),
+)
+
+# The same of the corpus.
+CORPUS_MATRICES = (
+    ("attention.sm80", Kernel("attention", (64, 128, 192), _attention, {"o": EXPONENTIAL})),
+    ("matmul_f16.sm80", Kernel("matmul", (64, 128), _half_64, {"c": HALF_ULP})),
+    ("matmul_128.sm80", Kernel("matmul", (128,), _half_128, {"c": HALF_ULP})),
+)
