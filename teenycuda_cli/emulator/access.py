@@ -17,7 +17,7 @@ import numpy as np
 from teenycuda_cli.emulator.faults import refuse
 from teenycuda_cli.emulator.ir import Op
 from teenycuda_cli.emulator.lanes import Lanes, Mask
-from teenycuda_cli.emulator.machine import Space
+from teenycuda_cli.emulator.machine import INTERLEAVED, Space
 from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE, Arena
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.values import Affine, Exact, bounds, plus
@@ -93,12 +93,16 @@ def view(site: Site, lanes: Lanes, address: Exact) -> Any:
         steps = address.steps
         for step in steps:
             aligned |= step
+        if space.kind == "lane":
+            if any(step & (INTERLEAVED - 1) for step in steps):
+                return None
+            steps = tuple([step * space.rows for step in steps])
         if space.kind != "all":
             steps = tuple([step + weight for step, weight in zip(steps, weights, strict=True)])
     if aligned & (total - 1) or not _inside(space, low, high, site.writes):
         return None
     shape = tuple([extent if step else 1 for extent, step in zip(lanes.shape, steps, strict=True)])
-    start -= space.origin
+    start = space.place(start, -space.origin)
     if site.count == 1:
         return np.ndarray(shape, site.dtype, space.data.data, start, steps)
     return np.ndarray((site.count, *shape), site.dtype, space.data.data, start, (site.size, *steps))
@@ -158,7 +162,7 @@ def _checked(site: Site, lanes: Lanes, space: Space, flat: Any, mask: Mask) -> P
     owners = offsets(lanes, space)
     if mask is not None:
         owners = np.broadcast_to(owners, lanes.shape)[mask]
-    return Positions(space, flat + owners, mask)
+    return Positions(space, space.place(flat, owners), mask)
 
 
 def offsets(lanes: Lanes, space: Space) -> Any:
@@ -178,11 +182,11 @@ def _check_each(site: Site, lanes: Lanes, space: Space, flat: Any, mask: Mask, t
         if not arena.regions:
             bad = np.ones(flat.shape, bool)
         else:
-            at = np.searchsorted(np.array(arena.starts), flat, "right") - 1
-            ends = np.array(arena.ends)
+            starts, ends, writable = arena.arrays()
+            at = np.searchsorted(starts, flat, "right") - 1
             bad = (at < 0) | (flat > ends[at] - total)
             if site.writes:
-                bad |= ~np.array([region.writable for region in arena.regions])[at]
+                bad |= ~writable[at]
     if total > 1:
         bad |= (flat & (total - 1)) != 0
     if not bad.any():

@@ -19,6 +19,7 @@ from teenycuda_cli.driver.device import (
     Limits,
 )
 from teenycuda_cli.emulator import faults
+from teenycuda_cli.emulator.heap import Heap
 from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import FullLanes
 from teenycuda_cli.emulator.lower import Lowering
@@ -34,6 +35,8 @@ STREAMING_LANES = 1 << 18
 """For kernels whose work on arrays runs tile by tile."""
 LOCAL_BYTES = 1 << 26
 """Local and shared memory of one batch, at most, unless a single block needs more."""
+STACK_EXPECTED = 1 << 12
+"""Bytes of its stack that a thread will hardly pass."""
 REGISTER_BYTES = 1 << 27
 """The same for the arrays of registers."""
 WATCHDOG_STEPS = 20_000_000
@@ -62,6 +65,7 @@ class EmulatedDevice:
         """Reserve address space; nothing is computed yet."""
         self.options = options or Options()
         self.arena = Arena()
+        self.heap = Heap(self.arena)
         self.launches = 0
 
     @property
@@ -242,6 +246,8 @@ class EmulatedFunction:
             dynamic_shared=config.shared_bytes,
             local_size=program.local_size,
             parameters=parameters,
+            heap=self._device.heap,
+            frames=program.stack_base,
             number=self._device.launches,
             cooperative=config.cooperative,
             deadline=deadline,
@@ -293,7 +299,8 @@ class EmulatedFunction:
             lanes = STREAMING_LANES
         lanes = min(lanes, REGISTER_BYTES // max(1, kernel.lane_bytes))
         blocks = lanes // launch.threads
-        memory = launch.shared_size + launch.local_size * launch.threads
+        stack = min(STACK_EXPECTED, launch.local_size - launch.frames)
+        memory = launch.shared_size + (launch.frames + stack) * launch.threads
         if memory:
             blocks = min(blocks, LOCAL_BYTES // memory)
         return max(1, blocks)

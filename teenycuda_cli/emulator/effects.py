@@ -23,6 +23,7 @@ def effect(
     gathers: bool = False,
     whole_warps: bool = False,
     keeps_memory: bool = False,
+    uses_stack: bool = False,
     types: str = "",
     where: Any = None,
     vectors: Mapping[str, Fragment] | None = None,
@@ -33,7 +34,8 @@ def effect(
     `ends_block`: control may go elsewhere after it; `leaves`: it never goes
     on to the next instruction; `gathers`: it needs other lanes of the warp
     (its last operand is the member mask); `whole_warps`: it needs all of them;
-    `keeps_memory`: no memory changes.
+    `keeps_memory`: no memory changes;
+    `uses_stack`: it reads and writes where `alloca` has taken memory down to.
     """
 
     def register(build: Build) -> Build:
@@ -43,6 +45,7 @@ def effect(
         traits.gathers = gathers or whole_warps
         traits.whole_warps = whole_warps
         traits.keeps_memory = keeps_memory
+        traits.uses_stack = uses_stack
         op(*lines, isa=isa, types=types, where=where, effect=True, vectors=vectors, **alternatives)(build)
         return build
 

@@ -53,6 +53,12 @@ def fault(
     )
 
 
+def first_of(program: Program, op: Op, lanes: Lanes, mask: Any, bad: Any, what: str) -> LaunchError:
+    """The error of an instruction at which some lanes of a mask failed, those that `bad` marks."""
+    failing = np.flatnonzero(bad)
+    return fault(program, op, lanes, int(lanes.numbers(mask)[failing[0]]), len(failing), what)
+
+
 def timeout(program: Program, op: Op | None, seconds: float) -> TimeoutExpired:
     """The error of a kernel that was still running when its time was over."""
     return TimeoutExpired(

@@ -21,17 +21,18 @@ class Loop:
 
 def targets(program: Program, op: Op) -> list[int]:
     """The blocks that a branch can go to."""
-    labels = [operand.name for operand in op.operands if isinstance(operand, Label)]
-    if op.instruction.opcode == "brx":
-        labels = list(program.tables[labels[0]])
-    return [program.labels[name] for name in labels if name in program.labels]
+    names: list[str] = []
+    for operand in op.operands:
+        if isinstance(operand, Label):
+            names += program.tables[operand.name] if operand.kind == "table" else [operand.name]
+    return [program.labels[name] for name in names if name in program.labels]
 
 
 def analyse(program: Program) -> dict[int, Loop]:
     """Fill in successors, liveness, homes and ranks of the blocks; returns the loops by header."""
     blocks = program.blocks
     for block in blocks:
-        if block.ops and block.ops[-1].instruction.opcode in {"bra", "brx"}:
+        if block.ops and block.ops[-1].operation.form.opcode in {"bra", "brx", "dispatch"}:
             for target in targets(program, block.ops[-1]):
                 if target not in block.successors:
                     block.successors.append(target)
@@ -44,8 +45,8 @@ def analyse(program: Program) -> dict[int, Loop]:
     return loops
 
 
-RECURSION_BYTES = 1 << 13
-"""Stack a thread for functions that call themselves."""
+STACK_BYTES = 1 << 14
+"""Stack a thread for functions that call themselves and for `alloca`; CUDA gives 1024 unless told otherwise."""
 
 
 def saved(
@@ -54,14 +55,15 @@ def saved(
     """Registers that a call must save, since the callee may come to write them: the caller's live ones."""
     if caller.name not in called.reaches:
         return []
-    return sorted(landing.live_in - {program.stack_pointer}, key=lambda register: register.number)
+    shared = {program.stack_pointer, program.dynamic_pointer}
+    return sorted(landing.live_in - shared, key=lambda register: register.number)
 
 
 def _place_frames(program: Program) -> None:
     """A fixed place for the frame of each function; those that call themselves share a stack behind."""
     for block in program.blocks:
         if block.ops and block.ops[-1].operation.form.opcode == "call":
-            called = program.functions.get(callee(block.ops[-1].instruction) or "")
+            called = program.functions.get(callee(block.ops[-1].instruction))
             if called is not None:
                 landing = program.blocks[block.successors[0]]
                 count = len(saved(program, block.function, landing, called))
@@ -74,9 +76,9 @@ def _place_frames(program: Program) -> None:
         if not function.recursive:
             function.frame_base = offset
             offset += function.frame_size
-    if program.stack_pointer is not None:
-        program.stack_base = offset
-        offset += RECURSION_BYTES
+    program.stack_base = offset
+    if program.stack_pointer is not None or program.dynamic_pointer is not None:
+        offset += STACK_BYTES
     program.local_size = offset
 
 
@@ -107,8 +109,8 @@ def _liveness(program: Program) -> None:
         used, defined = _masks(block)
         # a function's lanes remember where they came from until they leave it
         used |= returns.get(block.function.name, 0)
-        if program.stack_pointer is not None:
-            used |= 1 << program.stack_pointer.number
+        for pointer in (program.stack_pointer, program.dynamic_pointer):
+            used |= 0 if pointer is None else 1 << pointer.number
         used_defined.append((used, defined))
     live_in = [0] * len(blocks)
     live_out = [0] * len(blocks)

@@ -68,6 +68,8 @@ class Kernel:
                 poison: Any = POISON[dtype]
                 if register is program.stack_pointer:
                     poison = program.stack_base
+                elif register is program.dynamic_pointer:
+                    poison = program.local_size
                 elif register.tag == "i":
                     poison = int(poison)
                 elif register.tag == "p":

@@ -10,7 +10,7 @@ import numpy as np
 from teenycuda_cli.emulator.access import Site, positions, window
 from teenycuda_cli.emulator.ir import Frame, Op, Place
 from teenycuda_cli.emulator.lanes import FewLanes
-from teenycuda_cli.emulator.machine import Batch
+from teenycuda_cli.emulator.machine import Batch, Space
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
 from teenycuda_cli.emulator.program import Program
 
@@ -53,10 +53,10 @@ class Lane:
         """`number` counts in the batch."""
         self.batch = batch
         self.number = number
-        self._views: dict[tuple[str, str], tuple[Any, int, int]] = {}
+        self._views: dict[tuple[str, str], tuple[Any, Space, int]] = {}
 
-    def view(self, space: str, code: str) -> tuple[Any, int, int]:
-        """Elements of a space, the byte where the lane's part begins, and its size (0: by regions)."""
+    def view(self, space: str, code: str) -> tuple[Any, Space, int]:
+        """Elements of a space, the space, and the byte where the lane's part begins."""
         found = self._views.get((space, code))
         if found is None:
             memory = self.batch.spaces[space]
@@ -64,7 +64,7 @@ class Lane:
             view = data.cast(code)
             owner = self.number // self.batch.threads if memory.kind == "block" else self.number
             start = -memory.origin if memory.kind == "all" else owner * memory.stride
-            found = self._views[space, code] = (view, start, -1 if memory.kind == "all" else memory.size)
+            found = self._views[space, code] = (view, memory, start)
         return found
 
 
@@ -93,16 +93,16 @@ class LaneAccess:
         if space == "generic":
             space, base = window(at)
             at -= base
-        view, start, limit = lane.view(space, self._code)
+        view, memory, start = lane.view(space, self._code)
         size = self._size
-        if limit < 0:
+        if memory.kind == "all":
             region = lane.batch.launch.arena.region(at)
             fine = region is not None and at + size <= region.end and (region.writable or not site.writes)
         else:
-            fine = at >= 0 and at + size <= limit
+            fine = at >= 0 and at + size <= memory.size
         if not fine or at % size:
             self._refuse(lane, address)
-        return view, (at + start) // size
+        return view, memory.place(at, start) // size
 
     def _refuse(self, lane: Lane, address: int) -> None:
         """Raise as many lanes would."""

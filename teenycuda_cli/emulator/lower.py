@@ -6,61 +6,37 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from teenycuda_cli.emulator.calls import CallLowering, Functions, flat, modifiers, names
 from teenycuda_cli.emulator.ir import (
     BasicBlock,
-    Frame,
     FunctionBody,
     KernelParameter,
+    Label,
     Op,
     Register,
     Source,
     member_mask,
 )
 from teenycuda_cli.emulator.missing import Missing, unsupported
-from teenycuda_cli.emulator.opcodes.call import land, lists
+from teenycuda_cli.emulator.opcodes.call import dispatch, land
 from teenycuda_cli.emulator.opcodes.table import Unsupported, decode
-from teenycuda_cli.emulator.operands import OperandLowering, UnknownOperand, flat_registers, folded, misfit
-from teenycuda_cli.emulator.program import BUILT_IN, Program, callee
+from teenycuda_cli.emulator.operands import (
+    OperandLowering,
+    UnknownOperand,
+    flat_registers,
+    folded,
+    is_pointer,
+    misfit,
+)
+from teenycuda_cli.emulator.program import Program, callee
 from teenycuda_cli.emulator.scopes import Scopes
 from teenycuda_cli.ptx import syntax
 from teenycuda_cli.ptx.source import Source as Text
 from teenycuda_cli.ptx.syntax import Function, Instruction, Module, Statement, Variable
 
 
-def _flat(statements: tuple[Statement, ...]) -> Iterator[Statement]:
-    """All statements, those of inner scopes too, however deep."""
-    stack = [iter(statements)]
-    while stack:
-        statement = next(stack[-1], None)
-        if statement is None:
-            stack.pop()
-        elif isinstance(statement, syntax.Block):
-            stack.append(iter(statement.statements))
-        else:
-            yield statement
-
-
-def instructions(statements: tuple[Statement, ...]) -> Iterator[Instruction]:
-    """All instructions, those of inner scopes too."""
-    return (statement for statement in _flat(statements) if isinstance(statement, Instruction))
-
-
 def _variables(statements: tuple[Statement, ...]) -> Iterator[Variable]:
-    return (statement for statement in _flat(statements) if isinstance(statement, Variable))
-
-
-def _names(operand: Any) -> Iterator[str]:
-    if isinstance(operand, syntax.Name):
-        yield operand.text
-    elif isinstance(operand, syntax.Address):
-        if operand.base is not None:
-            yield operand.base.text
-    elif isinstance(operand, syntax.Pair):
-        yield from _names(operand.first)
-        yield from _names(operand.second)
-    elif hasattr(operand, "elements"):
-        for element in operand.elements:
-            yield from _names(element)
+    return (statement for statement in flat(statements) if isinstance(statement, Variable))
 
 
 class Lowering:
@@ -72,19 +48,19 @@ class Lowering:
         self.addresses = addresses
         self.entry = entry
         self.program = Program(entry.name, text, {item.index: item.name for item in module.files})
-        self.defined = {f.name: f for f in module.functions if f.body is not None}
-        self.defined |= {
-            name: self.defined[target] for name, target in module.aliases if target in self.defined
-        }
+        self.functions = Functions(module)
+        self.program.code = self.functions.code
+        self.calls = CallLowering(self.functions, self)
         self.missing: list[Missing] = []
         self.shared: dict[int, int] = {}
         self.operands: OperandLowering
         self.block: BasicBlock | None = None
         self.loc: syntax.Loc | None = None
+        self.epilogue: list[Instruction] = []  # of the function that is being lowered
 
     def run(self) -> Program:
         """The program; raises UnsupportedError naming everything that is missing."""
-        reached = self._reach()
+        reached = self.functions.reach(self.entry)
         self._place_shared(reached)
         program = self.program
         for function in reached:
@@ -101,28 +77,14 @@ class Lowering:
 
     # -------------------------------------------------------------- layout
 
-    def _reach(self) -> list[Function]:
-        reached = [self.entry]
-        known = {self.entry.name}
-        for function in reached:
-            for instruction in instructions(function.body or ()):
-                if instruction.opcode != "call":
-                    continue
-                name = callee(instruction)
-                if name is None or name in known or name in BUILT_IN:
-                    continue
-                known.add(name)
-                if name in self.defined:
-                    reached.append(self.defined[name])
-        return reached
-
     def _place_shared(self, reached: list[Function]) -> None:
         used = {
             name
             for function in reached
-            for instruction in instructions(function.body or ())
-            for operand in instruction.operands
-            for name in _names(operand)
+            for statement in flat(function.body or ())
+            if isinstance(statement, Instruction)
+            for operand in statement.operands
+            for name in names(operand)
         }
         module = [v for v in self.module.variables if v.space.startswith("shared") and v.name in used]
         inner = [
@@ -146,9 +108,9 @@ class Lowering:
         self.program.dynamic_offset = (offset + dynamic_align - 1) // dynamic_align * dynamic_align
         for variable in dynamic:
             self.shared[variable.offset] = self.program.dynamic_offset
-        functions = {function.name for function in self.module.functions} | BUILT_IN.keys()
         shared_addresses = {v.name: self.shared[v.offset] for v in module}
-        self.operands = OperandLowering(self.program, self.addresses | shared_addresses, functions)
+        addresses = self.functions.code | self.addresses | shared_addresses
+        self.operands = OperandLowering(self.program, addresses)
 
     def _find_recursion(self) -> None:
         """Functions that call themselves, by others or not, get a stack."""
@@ -174,14 +136,43 @@ class Lowering:
         else:
             body.return_to = scopes.register("%return", "b32")
             for variable in (*function.returns, *function.params):
-                if variable.space == "reg":
-                    self._lack(function.offset, function.name, "parameters in registers")
-                outer.variables[variable.name] = scopes.frame(variable)
+                in_register = variable.space == "reg"
+                outer.variables[hidden(variable) if in_register else variable.name] = scopes.frame(variable)
+                if in_register:
+                    item = syntax.Register(
+                        variable.name, variable.type, variable.vector, None, variable.offset
+                    )
+                    scopes.declare(syntax.Registers((item,)))
         self.loc = None
         body.first = self._start(body).number
+        self._prologue(function, scopes)
         self._statements(function.body or (), scopes)
         if self.block is not None:
-            self._instruction(Instruction("ret", (), (), function.offset, function.offset), scopes)
+            self.instruction(Instruction("ret", (), (), function.offset, function.offset), scopes)
+
+    def _prologue(self, function: Function, scopes: Scopes) -> None:
+        """Parameters into registers; results will go back out of them before each `ret`."""
+        at = function.offset
+        self.epilogue = []
+        if function.is_entry:
+            return
+        for variable in function.params:
+            if variable.space == "reg":
+                operands = (syntax.Name(variable.name), syntax.Address(syntax.Name(hidden(variable)), 0))
+                self.instruction(Instruction("ld", modifiers(variable), operands, at, at), scopes)
+        for variable in function.returns:
+            if variable.space == "reg":
+                results = (syntax.Address(syntax.Name(hidden(variable)), 0), syntax.Name(variable.name))
+                self.epilogue.append(Instruction("st", modifiers(variable), results, at, at))
+        if any(
+            isinstance(statement, Instruction) and statement.opcode == "alloca"
+            for statement in flat(function.body or ())
+        ):
+            outer = scopes.open[0]
+            outer.registers["stack at entry"] = scopes.register("%stack_at_entry", "b64")
+            operands_of_save = (syntax.Name("stack at entry"),)
+            self.instruction(Instruction("stacksave", ("u64",), operands_of_save, at, at), scopes)
+            self.epilogue.append(Instruction("stackrestore", ("u64",), operands_of_save, at, at))
 
     def _start(self, body: FunctionBody) -> BasicBlock:
         block = BasicBlock(len(self.program.blocks), body)
@@ -208,44 +199,85 @@ class Lowering:
 
     def _statement(self, statement: Statement, scopes: Scopes) -> None:
         if isinstance(statement, Instruction):
-            self._instruction(statement, scopes)
+            self.statement_instruction(statement, scopes)
         elif isinstance(statement, syntax.Loc):
             self.loc = statement
         elif isinstance(statement, syntax.Label):
-            if self.block is None or self.block.ops:
-                self._start(scopes.function)
-            assert self.block is not None
-            self.program.labels[scopes.find_label(statement.name) or ""] = self.block.number
+            self.label(statement.name, scopes)
         elif isinstance(statement, (syntax.Registers, Variable)):
             scopes.declare(statement)
 
-    def _instruction(self, instruction: Instruction, scopes: Scopes) -> None:
-        if self.block is None:
+    def label(self, name: str, scopes: Scopes) -> None:
+        """A new block, to which a label leads."""
+        if self.block is None or self.block.ops:
             self._start(scopes.function)
-        if instruction.opcode == "call" and not self._callable(instruction):
-            return
+        assert self.block is not None
+        self.program.labels[scopes.find_label(name) or ""] = self.block.number
+
+    def dispatch(self, instruction: Instruction, labels: dict[int, str], scopes: Scopes) -> None:
+        """A jump to the label of the address in a call's register."""
         operation = decode(instruction)
         if isinstance(operation, Unsupported):
-            self._lack(instruction.offset, instruction.name, operation.reason)
+            self.lack(instruction.offset, instruction.name, operation.reason)
+            return
+        target = scopes.find_register(callee(instruction))
+        if target is None or not is_pointer(target):
+            self.lack(instruction.offset, instruction.name, f"{callee(instruction)} can hold no address")
+            return
+        if self.block is None:
+            self._start(scopes.function)
+        table = f"{scopes.function.name}:{instruction.offset}:{len(self.program.targets)}"
+        self.program.targets[table] = {at: scopes.find_label(name) or "" for at, name in labels.items()}
+        self.program.tables[table] = tuple(self.program.targets[table].values())
+        form = replace(operation.form, opcode="dispatch", build=dispatch)
+        operation = replace(operation, form=form, destinations=(), sources=())
+        operands = (target, Label(table, "table"))
+        op = Op(instruction, operation, scopes.function, operands, None, False, self.loc, (target,), ())
+        assert self.block is not None
+        self.block.ops.append(op)
+        self.block = None
+
+    def operand(self, operand: syntax.Operand, scopes: Scopes) -> Source | None:
+        """An operand with its names resolved, or None where it has none."""
+        try:
+            return self.operands.lower(operand, scopes)
+        except UnknownOperand:
+            return None
+
+    def statement_instruction(self, instruction: Instruction, scopes: Scopes) -> None:
+        """An instruction as written: a call and a return may become several."""
+        if instruction.opcode == "call":
+            self.calls.lower(instruction, scopes)
+        else:
+            self.instruction(instruction, scopes)
+
+    def instruction(self, instruction: Instruction, scopes: Scopes) -> None:
+        """Lower one instruction; a call is one by name, of `.param` variables."""
+        if self.block is None:
+            self._start(scopes.function)
+        if instruction.opcode == "ret":
+            for last in self.epilogue:
+                self.instruction(last, scopes)
+        operation = decode(instruction)
+        if isinstance(operation, Unsupported):
+            self.lack(instruction.offset, instruction.name, operation.reason)
             return
         try:
-            operands = tuple([self.operands.lower(item, scopes) for item in instruction.operands])
+            operands = tuple([self._lowered(instruction, item, scopes) for item in instruction.operands])
         except UnknownOperand as unknown:
-            self._lack(instruction.offset, instruction.name, str(unknown))
-            return
-        if instruction.opcode == "call" and not self._passes(instruction, operands):
+            self.lack(instruction.offset, instruction.name, str(unknown))
             return
         operands = folded(operation, operands)
         wrong = misfit(operation, operands)
         if wrong:
-            self._lack(instruction.offset, instruction.name, wrong)
+            self.lack(instruction.offset, instruction.name, wrong)
             return
         predicate = None
         if instruction.predicate is not None:
             predicate = scopes.find_register(instruction.predicate)
             if predicate is None or predicate.type != "pred":
                 reason = f"{instruction.predicate} is no predicate register"
-                self._lack(instruction.offset, instruction.name, reason)
+                self.lack(instruction.offset, instruction.name, reason)
                 return
         op = Op(instruction, operation, scopes.function, operands, predicate, instruction.negated, self.loc)
         self._traits(op, scopes)
@@ -260,31 +292,10 @@ class Lowering:
         if getattr(build, "ends_block", False):
             self._end(op, scopes)
 
-    def _callable(self, instruction: Instruction) -> bool:
-        name = callee(instruction) or ""
-        if name in self.program.functions or name in BUILT_IN:
-            return True
-        declared = any(function.name == name for function in self.module.functions)
-        reason = (
-            "the function is not defined in this file" if declared or name[:1] != "%" else "calls by address"
-        )
-        self._lack(instruction.offset, f"call {name}", reason)
-        return False
-
-    def _passes(self, instruction: Instruction, operands: tuple[Source, ...]) -> bool:
-        """Whether a call gives the callee all that it takes: `.param` variables, as large as its own."""
-        name = callee(instruction) or ""
-        returns, arguments = lists(operands)
-        if name in BUILT_IN:
-            fits = len(arguments) == BUILT_IN[name] and _hold((*returns, *arguments), None)
-        else:
-            body = self.program.functions[name]
-            fits = _hold(returns, body.returns) and _hold(arguments, body.params)
-        if not fits:
-            self._lack(
-                instruction.offset, f"call {name}", "arguments that are not the callee's .param variables"
-            )
-        return fits
+    def _lowered(self, instruction: Instruction, operand: syntax.Operand, scopes: Scopes) -> Source:
+        if instruction.opcode == "call" and isinstance(operand, syntax.Name):
+            return Label(operand.text, "function")
+        return self.operands.lower(operand, scopes)
 
     def _gathered(self, op: Op) -> bool:
         """Whether an earlier instruction of the block has waited for the same lanes already."""
@@ -300,7 +311,7 @@ class Lowering:
         assert self.block is not None
         build: Any = op.operation.form.build
         if op.instruction.opcode == "call":
-            if callee(op.instruction) not in BUILT_IN:
+            if callee(op.instruction) in self.program.functions:
                 self._land(op, scopes)
         elif build.leaves and op.predicate is None:
             self.block = None
@@ -308,15 +319,12 @@ class Lowering:
             self._start(scopes.function)
 
     def _land(self, op: Op, scopes: Scopes) -> None:
-        """The block where a call comes back, of its own; lanes that did not call go on behind it."""
-        calling = self.block
+        """The block where a call comes back, of its own."""
         landing = self._start(scopes.function)
         form = replace(op.operation.form, opcode="landing", build=land)
         operation = replace(op.operation, form=form, destinations=(), sources=())
-        landing.ops.append(replace(op, operation=operation, predicate=None, reads=(), writes=()))
-        behind = self._start(scopes.function)
-        if op.predicate is not None and calling is not None:
-            calling.successors.append(behind.number)
+        landing.ops.append(replace(op, operation=operation, reads=(), writes=()))
+        self._start(scopes.function)
 
     def _traits(self, op: Op, scopes: Scopes) -> None:
         """Which registers an operation reads and writes."""
@@ -337,6 +345,10 @@ class Lowering:
                 reads.append(carry)
             if operation.writes_carry:
                 writes.append(carry)
+        if getattr(operation.form.build, "uses_stack", False):
+            pointer = self._dynamic_pointer(scopes)
+            reads.append(pointer)
+            writes.append(pointer)
         if op.predicate is not None:
             reads.append(op.predicate)
             reads += writes
@@ -346,9 +358,16 @@ class Lowering:
             if name in self.program.functions:
                 scopes.function.calls.add(name)
 
+    def _dynamic_pointer(self, scopes: Scopes) -> Register:
+        program = self.program
+        if program.dynamic_pointer is None:
+            program.dynamic_pointer = scopes.register("%dynamic", "b64")
+        return program.dynamic_pointer
+
     # ------------------------------------------------------------- messages
 
-    def _lack(self, offset: int, name: str, reason: str) -> None:
+    def lack(self, offset: int, name: str, reason: str) -> None:
+        """Something that the emulator lacks, to be told with all the rest."""
         self.missing.append(Missing(offset, name, reason))
 
 
@@ -364,11 +383,6 @@ def _closure(name: str, functions: dict[str, FunctionBody]) -> set[str]:
     return found
 
 
-def _hold(sources: tuple[Source, ...], variables: tuple[Variable, ...] | None) -> bool:
-    """Whether operands are `.param` variables, with room for those of the callee where they are known."""
-    if variables is not None and len(sources) != len(variables):
-        return False
-    sizes = [0] * len(sources) if variables is None else [variable.size or 0 for variable in variables]
-    return all(
-        isinstance(source, Frame) and source.size >= size for source, size in zip(sources, sizes, strict=True)
-    )
+def hidden(variable: Variable) -> str:
+    """The name of the `.param` variable behind a parameter in a register."""
+    return f"{variable.name} in .param"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,14 @@ from teenycuda_cli.driver.device import Dim3
 from teenycuda_cli.emulator.memory import ARENA_BASE, Arena, Typed
 from teenycuda_cli.emulator.values import Extents
 
+if TYPE_CHECKING:
+    from teenycuda_cli.emulator.heap import Heap
+
 POISON_BYTE = 0xCD
+POISONED_BYTES = 1 << 26
+"""Local memory of a batch above which it is left as it is: most of it may never be touched."""
+INTERLEAVED = 16
+"""Bytes of one lane beside those of the next; no access is longer."""
 
 
 @dataclass(slots=True)
@@ -27,6 +34,8 @@ class Launch:
     dynamic_shared: int
     local_size: int
     parameters: bytes
+    heap: Heap
+    frames: int = 0  # bytes of a thread's local memory before the stack
     number: int = 1
     cooperative: bool = False
     deadline: float | None = None
@@ -43,9 +52,13 @@ class Launch:
 
 
 class Space:
-    """Memory as the lanes of a batch see it: each block or lane its own part, or all the same."""
+    """Memory as the lanes of a batch see it: each block or lane its own part, or all the same.
 
-    __slots__ = ("data", "kind", "name", "origin", "size", "stride", "weights")
+    Lanes' own memory is interleaved, 16 bytes of each after the other, so that
+    what all of them touch lies together, and what none touches takes no memory.
+    """
+
+    __slots__ = ("data", "kind", "name", "origin", "rows", "size", "stride", "weights")
 
     def __init__(
         self, name: str, data: Typed, kind: str, size: int, stride: int, weights: tuple[int, ...]
@@ -58,6 +71,13 @@ class Space:
         self.stride = stride
         self.weights = weights
         self.origin = ARENA_BASE if kind == "all" else 0
+        self.rows = len(data.data) // max(size, 1) if kind == "lane" else 0
+
+    def place(self, address: Any, start: Any) -> Any:
+        """The byte of `data` that an owner's address means; `start` is where the owner's part begins."""
+        if self.kind == "lane":
+            return (address & -INTERLEAVED) * self.rows + (address & (INTERLEAVED - 1)) + start
+        return address + start
 
 
 class Batch:
@@ -93,7 +113,7 @@ class Batch:
         nothing = (0,) * len(self.axes)
         everywhere = Space("global", launch.arena, "all", 0, 0, nothing)
         shared, stride = buffers.shared(self.block_count, launch.shared_size)
-        local, room = buffers.local(self.block_count * self.threads, launch.local_size)
+        local = buffers.local(self.block_count * self.threads, launch.local_size, launch.frames)
         return {
             "global": everywhere,
             "const": everywhere,
@@ -111,10 +131,10 @@ class Batch:
                 local,
                 "lane",
                 launch.local_size,
-                room,
+                INTERLEAVED,
                 tuple(
                     [
-                        (b * self.threads + t) * room
+                        (b * self.threads + t) * INTERLEAVED
                         for b, t in zip(self.block_weights, self.thread_weights, strict=True)
                     ]
                 ),
@@ -169,12 +189,12 @@ class Buffers:
         self._shared.data[:] = POISON_BYTE
         return self._shared, stride
 
-    def local(self, lanes: int, size: int) -> tuple[Typed, int]:
-        """Poisoned memory for each lane, and the bytes from one to the next."""
-        stride = (size + 15) // 16 * 16
-        self._local = _room(self._local, lanes * stride)
-        self._local.data[:] = POISON_BYTE
-        return self._local, stride
+    def local(self, lanes: int, size: int, frames: int) -> Typed:
+        """Memory for each lane, `size` bytes, a multiple of 16; the frames are poisoned unless very large."""
+        self._local = _room(self._local, lanes * size)
+        if lanes * frames <= POISONED_BYTES:
+            self._local.data[: lanes * frames] = POISON_BYTE
+        return self._local
 
 
 def _room(typed: Typed, size: int) -> Typed:

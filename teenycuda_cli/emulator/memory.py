@@ -70,11 +70,13 @@ class Arena(Typed):
     """Global memory: allocations, variables, and the regions that a launch may touch."""
 
     __slots__ = (
+        "_arrays",
         "_free",
         "_named",
         "_reused",
         "_top",
         "allocations",
+        "blocks",
         "ends",
         "names",
         "regions",
@@ -90,9 +92,11 @@ class Arena(Typed):
         self._reused: set[int] = set()  # starts of regions that held something else before
         self._named: tuple[Allocation, ...] = ()
         self.allocations: dict[int, Region] = {}
+        self.blocks: dict[int, Region] = {}  # what kernels have allocated
         self.regions: list[Region] = []
         self.starts: list[int] = []
         self.ends: list[int] = []
+        self._arrays: tuple[Any, Any, Any] | None = None
 
     @property
     def argument_names(self) -> frozenset[str]:
@@ -150,10 +154,38 @@ class Arena(Typed):
                 if item.end <= region.end and item.start < max(region.end, 1)
             ]
             regions += _without_overlap(inside) or [region]
+        self._settle([*regions, *self.blocks.values()])
+
+    def _settle(self, regions: list[Region]) -> None:
         regions.sort()
         self.regions = regions
         self.starts = [region.start for region in regions]
         self.ends = [region.end for region in regions]
+        self._arrays = None
+
+    def reserve(self, size: int, name: str) -> int:
+        """Where memory begins of which no part may be touched until it is in `grow`."""
+        return self.allocations.pop(self.allocate(size, name).start).start
+
+    def grow(self, regions: list[Region]) -> None:
+        """Kernels may touch more: parts of what was reserved."""
+        self.blocks |= {region.start: region for region in regions}
+        self._settle([*self.regions, *regions])
+
+    def shrink(self, start: int) -> Region:
+        """Kernels may not touch one of these parts any more."""
+        region = self.blocks.pop(start)
+        at = bisect_right(self.starts, start) - 1
+        del self.regions[at], self.starts[at], self.ends[at]
+        self._arrays = None
+        return region
+
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """The regions' starts, ends, and whether they can be written."""
+        if self._arrays is None:
+            writable = np.array([region.writable for region in self.regions], bool)
+            self._arrays = np.array(self.starts, np.int64), np.array(self.ends, np.int64), writable
+        return self._arrays
 
     def region(self, address: int) -> Region | None:
         """The region that an address lies in."""

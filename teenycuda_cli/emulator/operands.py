@@ -31,13 +31,10 @@ from teenycuda_cli.ptx import syntax
 class OperandLowering:
     """Turns the parser's operands into the program's."""
 
-    def __init__(
-        self, program: Program, addresses: dict[str, int], functions: frozenset[str] | set[str]
-    ) -> None:
-        """`addresses` are those of the module's variables, `functions` the names that are functions."""
+    def __init__(self, program: Program, addresses: dict[str, int]) -> None:
+        """`addresses` are those of the module's variables and functions."""
         self.program = program
         self.addresses = addresses
-        self.functions = functions
 
     def lower(self, operand: Any, scopes: Scopes) -> Source:  # noqa: PLR0911  (a case each)
         """The operand with its names resolved; UnknownOperand where it means nothing to the emulator."""
@@ -89,8 +86,6 @@ class OperandLowering:
         elements = scopes.find_vector(name)
         if elements is not None:
             return Group(elements)
-        if name in self.functions:
-            return Label(name, "function")
         if name == "WARP_SZ":
             return Constant(32)
         if is_special(name):
@@ -228,10 +223,17 @@ def _is_address(source: Source) -> bool:
     return isinstance(base, (Constant, Frame, KernelParameter))
 
 
-def _is_pointer(source: Source) -> bool:
+def is_pointer(source: Source) -> bool:
+    """Whether an address can stand there: a register of 32 or 64 bits, or a constant."""
     if isinstance(source, Register):
         return source.type[0] in "bus" and _POINTER <= source.width <= _LONGEST
     return isinstance(source, Constant)
+
+
+def _is_amount(source: Source) -> bool:
+    if isinstance(source, Register):
+        return source.type == "pred" or (source.type[0] in "bus" and source.width == _POINTER)
+    return isinstance(source, (Constant, Not))
 
 
 def _is_label(kind: str) -> Callable[[Source], bool]:
@@ -240,19 +242,23 @@ def _is_label(kind: str) -> Callable[[Source], bool]:
 
 _IS_KIND: dict[str, Callable[[Source], bool]] = {
     "address": _is_address,
-    "pointer": _is_pointer,
+    "pointer": is_pointer,
+    "amount": _is_amount,
     "arguments": lambda source: isinstance(source, Group),
     "label": _is_label("label"),
     "table": _is_label("table"),
     "function": _is_label("function"),
+    "prototype": _is_label("prototype"),
 }
 _KINDS = {
     "address": "an address with an integer base",
     "pointer": "a register of 32 or 64 bits",
+    "amount": "a size or a predicate",
     "arguments": "a list in parentheses",
     "label": "a label",
     "table": "a .branchtargets table",
     "function": "a function",
+    "prototype": "a .callprototype, a .calltargets list or a table of functions",
 }
 
 

@@ -1,4 +1,4 @@
-"""vprintf and __assertfail: text that a kernel makes, by C's rules."""
+"""vprintf: text that a kernel prints, by C's rules."""
 
 from __future__ import annotations
 
@@ -8,49 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import faults
-from teenycuda_cli.emulator.access import window
-from teenycuda_cli.emulator.ir import Op
-from teenycuda_cli.emulator.memory import Arena, read_text
-from teenycuda_cli.emulator.program import Program
+from teenycuda_cli.emulator.builtin import BuiltIn, Reader
 
 _FORMAT = re.compile(rb"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+)?)?(hh|h|ll|l|j|z|t|L)?([diouxXcsfFeEgGaAp%])")
-
-
-class Reader:
-    """Reads bytes at generic addresses for one lane; what cannot be read raises ValueError."""
-
-    def __init__(self, lanes: Any, lane: int) -> None:
-        """`lane` counts in the batch."""
-        self.lanes = lanes
-        self.lane = lane
-
-    def data(self, address: int, size: int) -> bytes:
-        """`size` bytes at an address."""
-        name, base = window(address)
-        space = self.lanes.batch.spaces[name]
-        if space.kind == "all":
-            arena: Arena = space.data
-            region = arena.region(address)
-            if region is None or address + size > region.end:
-                raise ValueError
-            return bytes(arena.bytes_at(address, size))
-        at = address - base
-        if at < 0 or at + size > space.size:
-            raise ValueError
-        owner = self.lane // self.lanes.batch.threads if space.kind == "block" else self.lane
-        start = owner * space.stride + at
-        return bytes(space.data.data[start : start + size])
-
-    def text(self, address: int) -> bytes:
-        """A C string."""
-        name, _ = window(address)
-        if name == "global":
-            return read_text(self.lanes.batch.launch.arena, address)
-        found = b""
-        while not found.endswith(b"\0"):
-            found += self.data(address + len(found), 1)
-        return found[:-1]
 
 
 class Arguments:
@@ -142,81 +102,26 @@ def _hexadecimal(value: float) -> str:
     return f"{mantissa}p{exponent}"
 
 
-class BuiltIn:
-    """A function that the driver brings: arguments lie in the caller's frame."""
-
-    def __init__(self, program: Program, op: Op) -> None:
-        """Keep what messages need."""
-        self.program = program
-        self.op = op
-
-    def arguments(self, lanes: Any, numbers: Any, mask: Any, frames: tuple[Any, ...]) -> Any:
-        """For each frame address, the 8 bytes there of each lane."""
-        space = lanes.batch.spaces["local"]
-        data = space.data.view(np.dtype(np.uint64))
-        found = []
-        for frame in frames:
-            at = lanes.integers(frame, 64)
-            if type(at) is np.ndarray:
-                at = np.broadcast_to(at, lanes.shape)
-                at = at.reshape(-1) if mask is None else at[mask]
-            found.append(data[(numbers * space.stride + at) >> 3].tolist())
-        return found
-
-    def answer(self, lanes: Any, numbers: Any, mask: Any, frame: Any, values: list[int]) -> None:
-        """Put the result into the caller's frame."""
-        if frame is None:
-            return
-        space = lanes.batch.spaces["local"]
-        at = lanes.integers(frame, 64)
-        if type(at) is np.ndarray:
-            at = np.broadcast_to(at, lanes.shape)
-            at = at.reshape(-1) if mask is None else at[mask]
-        data = space.data.view(np.dtype(np.int32))
-        data[(numbers * space.stride + at) >> 2] = np.array(values, np.int32)
-
-    def fault(self, lanes: Any, lane: int, count: int, what: str, extra: tuple[str, ...] = ()) -> Exception:
-        """The error of the call."""
-        return faults.fault(self.program, self.op, lanes, lane, count, what, extra)
-
-
 class Print(BuiltIn):
     """`vprintf(format, arguments)`."""
 
-    def __call__(self, lanes: Any, mask: Any, result: Any, frames: tuple[Any, ...]) -> None:
+    def __call__(self, lanes: Any, mask: Any, result: Any, arguments: tuple[Any, ...]) -> None:
         """Collect what each lane prints, with its block, its count and its thread."""
-        numbers = lanes.numbers(mask)
-        patterns, buffers = self.arguments(lanes, numbers, mask, frames)
+        numbers = lanes.numbers(mask).tolist()
+        patterns, buffers = [self.argument(lanes, mask, frame).tolist() for frame in arguments]
         launch = lanes.batch.launch
         counts = []
-        for lane, pattern, buffer in zip(numbers.tolist(), patterns, buffers, strict=True):
+        for lane, pattern, buffer in zip(numbers, patterns, buffers, strict=True):
             reader = Reader(lanes, lane)
-            arguments = Arguments(reader, buffer)
+            packed = Arguments(reader, buffer)
             try:
-                text = formatted(reader.text(pattern), arguments)
+                text = formatted(reader.text(pattern), packed)
             except (ValueError, TypeError, OverflowError):
                 raise self.fault(lanes, lane, 1, "printed from memory that it cannot read") from None
-            counts.append(arguments.count)
+            counts.append(packed.count)
             block, thread = divmod(lane, lanes.batch.threads)
             owner = (lanes.batch.block_number(block), thread)
             turn = launch.printed_by.get(owner, 0)
             launch.printed_by[owner] = turn + 1
             launch.printed.append((owner[0], turn, thread, text))
-        self.answer(lanes, numbers, mask, result, counts)
-
-
-class AssertFail(BuiltIn):
-    """`__assertfail(message, file, line, function, char size)`: an assertion that did not hold."""
-
-    def __call__(self, lanes: Any, mask: Any, _: Any, frames: tuple[Any, ...]) -> None:
-        """Raise for the first lane."""
-        numbers = lanes.numbers(mask)
-        found = self.arguments(lanes, numbers, mask, frames)
-        reader = Reader(lanes, int(numbers[0]))
-        try:
-            message, file, function = [reader.text(found[k][0]).decode("latin-1") for k in (0, 1, 3)]
-        except (ValueError, IndexError):
-            message, file, function = "?", "?", "?"
-        line = found[2][0] & 0xFFFFFFFF if len(found) > 2 else 0
-        extra = (f"{file}:{line}: {function}",)
-        raise self.fault(lanes, int(numbers[0]), len(numbers), f"failed an assertion: {message}", extra)
+        self.answer(lanes, mask, result, counts, np.int32)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from teenycuda_cli.emulator.ir import Constant, Frame, FunctionBody, Register, Source, Wide, width_of
 from teenycuda_cli.ptx.syntax import (
     Label,
     LabelTable,
+    Prototype,
     Registers,
     Statement,
     Variable,
@@ -25,6 +26,8 @@ class Scope:
     labels: dict[str, str] = field(default_factory=dict)  # name → name unique in the program
     wide: dict[str, Wide] = field(default_factory=dict)  # registers of 128 bits
     tables: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)  # name → the same, targets
+    signatures: dict[str, Prototype | LabelTable] = field(default_factory=dict)  # of calls by address
+    mark: str = ""  # what makes its labels unique
 
 
 class Scopes:
@@ -40,12 +43,16 @@ class Scopes:
 
     def enter(self, statements: tuple[Statement, ...]) -> None:
         """Open a scope: its labels are known from the beginning."""
-        scope = Scope()
         self.entered += 1
         mark = f"{self.function.name}:{self.entered}:"
+        scope = Scope(mark=mark)
         for statement in statements:
             if isinstance(statement, Label):
                 scope.labels[statement.name] = mark + statement.name
+            elif isinstance(statement, Prototype) or (
+                isinstance(statement, LabelTable) and statement.kind == "calltargets"
+            ):
+                scope.signatures[statement.name] = statement
             elif isinstance(statement, LabelTable):
                 scope.tables[statement.name] = mark + statement.name, statement.targets
         self.open.append(scope)
@@ -76,6 +83,15 @@ class Scopes:
                 scope.variables[statement.name] = Constant(self.shared[statement.offset])
         elif statement.space in {"local", "param"}:
             scope.variables[statement.name] = self.frame(statement)
+
+    def mark(self, name: str) -> None:
+        """A label of the innermost scope that the text does not have."""
+        scope = self.open[-1]
+        scope.labels[name] = scope.mark + name
+
+    def hide(self, name: str, variable: Variable) -> None:
+        """A variable of the innermost scope that the text does not have, like another one."""
+        self.open[-1].variables[name] = self.frame(replace(variable, name=name, space="param"))
 
     def frame(self, variable: Variable) -> Frame:
         """Room for a variable in the function's frame."""
@@ -127,6 +143,10 @@ class Scopes:
     def find_label(self, name: str) -> str | None:
         """The unique name of a label."""
         return next((s.labels[name] for s in reversed(self.open) if name in s.labels), None)
+
+    def find_signature(self, name: str) -> Prototype | LabelTable | None:
+        """The prototype or the list of targets of a call by address."""
+        return next((s.signatures[name] for s in reversed(self.open) if name in s.signatures), None)
 
     def find_table(self, name: str) -> tuple[str, tuple[str, ...]] | None:
         """The unique name of a `.branchtargets` table, and those of its labels."""

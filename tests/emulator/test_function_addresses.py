@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from teenycuda_cli.errors import LaunchError, UnsupportedError
+from teenycuda_cli.errors import LaunchError
 from tests.emulator.harness import INDEX, entry, run, store
 
 TABLE = """
@@ -41,11 +41,3 @@ def test_no_memory_is_at_a_functions_address() -> None:
     """Reading code as data is a fault."""
     with pytest.raises(LaunchError):
         run(entry(ENTRIES + "ld.global.u32 %r0, [%d0]; st.global.u32 [%out], %r0;", before=TABLE), 1)
-
-
-def test_calls_by_address_are_refused_by_name() -> None:
-    """A call through a register is named before anything runs."""
-    body = ENTRIES + "P: .callprototype (.reg .u32 _) _ (.reg .u32 _);\ncall (%r1), %d0, (%r0), P;"
-    with pytest.raises(UnsupportedError) as refused:
-        run(entry(body, before=TABLE), 1)
-    assert "calls by address" in str(refused.value) + str(refused.value.hint) + repr(refused.value.__dict__)

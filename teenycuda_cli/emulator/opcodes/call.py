@@ -1,4 +1,4 @@
-"""call: functions of the program, and those that the driver brings (vprintf)."""
+"""call: functions of the program, by name or by address, and those that the driver brings."""
 
 from __future__ import annotations
 
@@ -6,35 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import faults
-from teenycuda_cli.emulator.compute import plus64
+from teenycuda_cli.emulator import faults, frames
+from teenycuda_cli.emulator.builtin import AssertFail, BuiltIn
+from teenycuda_cli.emulator.compute import both, plus64
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.heap import Free, Malloc
 from teenycuda_cli.emulator.ir import Frame, Group, Label, Op, Source
-from teenycuda_cli.emulator.opcodes.control import predicate_text, remaining
-from teenycuda_cli.emulator.printing import AssertFail, Print
-from teenycuda_cli.emulator.program import BUILT_IN, Program, callee
+from teenycuda_cli.emulator.printing import Print
+from teenycuda_cli.emulator.program import Program, callee
 
 _CALL = "control-flow-instructions-call"
-
-
-def local_rows(lanes: Any, start: Any, mask: Any, size: int) -> tuple[Any, Any]:
-    """Local memory, and the positions in it of `size` bytes from an address for each lane of a mask."""
-    space = lanes.batch.spaces["local"]
-    numbers = lanes.numbers(mask)
-    at = lanes.integers(start, 64)
-    if type(at) is np.ndarray:
-        at = np.broadcast_to(at, lanes.shape)
-        at = at.reshape(-1) if mask is None else at[mask]
-    rows = numbers * space.stride + at
-    return space.data.data, rows[:, None] + np.arange(size)
-
-
-def copy_local(lanes: Any, mask: Any, destination: Any, source: Any, size: int) -> None:
-    """Bytes of local memory from one place to another, for each lane of a mask."""
-    data, into = local_rows(lanes, destination, mask, size)
-    _, out_of = local_rows(lanes, source, mask, size)
-    data[into] = data[out_of]
+_BUILT_IN: dict[str, type[BuiltIn]] = {
+    "vprintf": Print,
+    "__assertfail": AssertFail,
+    "malloc": Malloc,
+    "free": Free,
+}
+_INT32 = "K_int32"
+_INT64 = "K_int64"
 
 
 class Push:
@@ -46,39 +36,16 @@ class Push:
         self.op = op
         self.size = size
 
-    def __call__(self, lanes: Any, pointer: Any, mask: Any) -> Any:
-        """The stack pointer behind the new frame; a fault where local memory ends."""
-        limit = self.program.local_size
+    def __call__(self, lanes: Any, pointer: Any, limit: Any, mask: Any) -> Any:
+        """The stack pointer behind the new frame; a fault where it would pass the limit of its lane."""
         moved = lanes.integers(pointer, 64) + np.int64(self.size)
-        active = np.broadcast_to(moved, lanes.shape)
-        active = active.reshape(-1) if mask is None else active[mask]
-        over = active > limit
+        over = np.broadcast_to(moved > lanes.integers(limit, 64), lanes.shape)
+        over = over.reshape(-1) if mask is None else over[mask]
         if over.any():
-            numbers = lanes.numbers(mask)
-            failing = np.flatnonzero(over)
-            what = f"called too deeply: its stack of {limit} bytes a thread is full"
-            raise faults.fault(self.program, self.op, lanes, int(numbers[failing[0]]), len(failing), what)
+            size = self.program.local_size - self.program.stack_base
+            what = f"called too deeply: its stack of {size} bytes a thread is full"
+            raise faults.first_of(self.program, self.op, lanes, mask, over, what)
         return moved if type(moved) is np.ndarray else int(moved)
-
-
-def save(lanes: Any, mask: Any, address: Any, value: Any, dtype: Any) -> None:
-    """A register's bits into local memory, for each lane of a mask."""
-    data, rows = local_rows(lanes, address, mask, dtype.itemsize)
-    whole = lanes.dense(value, dtype)
-    active = whole.reshape(-1) if mask is None else whole[mask]
-    data[rows] = active.view(np.uint8).reshape(-1, dtype.itemsize)
-
-
-def restore(lanes: Any, mask: Any, address: Any, dtype: Any) -> Any:
-    """The opposite of `save`; lanes that are not in the mask get anything."""
-    data, rows = local_rows(lanes, address, mask, dtype.itemsize)
-    result = np.zeros(lanes.shape, dtype)
-    values = np.ascontiguousarray(data[rows]).view(dtype).reshape(-1)
-    if mask is None:
-        result.reshape(-1)[:] = values
-    else:
-        result[mask] = values
-    return result
 
 
 @effect(
@@ -92,67 +59,58 @@ def restore(lanes: Any, mask: Any, address: Any, dtype: Any) -> Any:
 )
 def call(emit: Emitter, op: Op) -> None:
     """Arguments into the callee's frame, and on at its first block."""
-    name = callee(op.instruction) or ""
+    name = callee(op.instruction)
     returns, arguments = lists(op.operands)
-    mask = emit.mask(op)
-    if name in BUILT_IN:
-        _built_in(emit, op, name, returns, arguments, mask)
+    if name not in emit.program.functions:
+        _built_in(emit, op, _BUILT_IN[name], returns, arguments)
         return
     body = emit.program.functions[name]
     landing = emit.next_block
-    emit.line(f"if {mask} is not False:")
     for number, register in enumerate(emit.saved(body)):
-        dtype = emit.kept(register).dtype
+        dtype = emit.bind(emit.kept(register).dtype)
         address = emit.argument(Frame(emit.block.function.spill_offset + 8 * number, 8)).text
-        emit.line(f"  {emit.bind(save)}(S, {mask}, {address}, {emit.current(register)}, {emit.bind(dtype)})")
+        emit.line(f"{emit.bind(frames.save)}(S, m, {address}, {emit.current(register)}, {dtype})")
     pointer = emit.program.stack_pointer
     base = ""
     if body.recursive:
         assert pointer is not None
         base = f"S.R[{pointer.home}]"
+        limit = emit.program.dynamic_pointer
+        ends = str(emit.program.local_size) if limit is None else f"S.R[{limit.home}]"
         moved = emit.temporary()
-        push = emit.bind(Push(emit.program, op, body.frame_size))
-        emit.line(f"  {moved} = {push}(S, {base}, {mask})")
+        emit.line(f"{moved} = {emit.bind(Push(emit.program, op, body.frame_size))}(S, {base}, {ends}, m)")
     for argument, variable in zip(arguments, body.params, strict=True):
         offset = body.frame[f"0:{variable.name}"][0]
         target = f"{emit.bind(plus64)}(S, {base}, {offset})" if base else str(body.frame_base + offset)
         source = emit.argument(argument).text
-        emit.line(f"  {emit.bind(copy_local)}(S, {mask}, {target}, {source}, {variable.size})")
+        emit.line(f"{emit.bind(frames.copy)}(S, m, {target}, {source}, {variable.size})")
     assert body.return_to is not None
-    emit.line(f"  S.assign({body.return_to.home}, {emit.return_site(landing)}, {mask}, w, {_INT32})")
+    emit.line(f"S.assign({body.return_to.home}, {emit.return_site(landing)}, m, w, {_INT32})")
     if base:
         assert pointer is not None
-        emit.line(f"  S.assign({pointer.home}, {moved}, {mask}, w, {_INT64})")
-    ending = f"(({body.first}, {mask}),)"
-    if op.predicate is not None:
-        behind = emit.program.blocks[landing].successors[0]
-        rest = f"{emit.bind(remaining)}(S, {predicate_text(op)}, m, {behind})"
-        ending = f"(() if {mask} is False else {ending}) + {rest}"
-    emit.leave(ending)
-
-
-_INT32 = "K_int32"
-_INT64 = "K_int64"
+        emit.line(f"S.assign({pointer.home}, {moved}, m, w, {_INT64})")
+    emit.leave(f"(({body.first}, m),)")
 
 
 def land(emit: Emitter, op: Op) -> None:
     """Where a call comes back: results into the caller's frame, and what it had saved into registers."""
-    body = emit.program.functions[callee(op.instruction) or ""]
+    body = emit.program.functions[callee(op.instruction)]
     returns, _ = lists(op.operands)
     pointer = emit.program.stack_pointer
     if body.recursive:
         assert pointer is not None
         emit.line(f"t0 = {emit.bind(plus64)}(S, S.R[{pointer.home}], {-body.frame_size})")
         emit.line(f"S.assign({pointer.home}, t0, m, w, {_INT64})")
-    for target, variable in zip(returns, body.returns, strict=True):
+    for target, variable in zip(returns, body.returns, strict=False):
         offset = body.frame[f"0:{variable.name}"][0]
         source = f"{emit.bind(plus64)}(S, t0, {offset})" if body.recursive else str(body.frame_base + offset)
         into = emit.argument(target).text
-        emit.line(f"{emit.bind(copy_local)}(S, m, {into}, {source}, {variable.size})")
+        emit.line(f"{emit.bind(frames.copy)}(S, m, {into}, {source}, {variable.size})")
     for number, register in enumerate(emit.saved(body)):
         dtype = emit.bind(emit.kept(register).dtype)
         address = emit.argument(Frame(emit.block.function.spill_offset + 8 * number, 8)).text
-        emit.line(f"S.assign({register.home}, {emit.bind(restore)}(S, m, {address}, {dtype}), m, w, {dtype})")
+        restored = f"{emit.bind(frames.restore)}(S, m, {address}, {dtype})"
+        emit.line(f"S.assign({register.home}, {restored}, m, w, {dtype})")
 
 
 def lists(operands: tuple[Source, ...]) -> tuple[tuple[Source, ...], tuple[Source, ...]]:
@@ -172,9 +130,73 @@ def lists(operands: tuple[Source, ...]) -> tuple[tuple[Source, ...], tuple[Sourc
 
 
 def _built_in(
-    emit: Emitter, op: Op, name: str, returns: tuple[Source, ...], arguments: tuple[Source, ...], mask: str
+    emit: Emitter, op: Op, kind: type[BuiltIn], returns: tuple[Source, ...], arguments: tuple[Source, ...]
 ) -> None:
-    run = emit.bind(Print(emit.program, op) if name == "vprintf" else AssertFail(emit.program, op))
-    frames = ", ".join([emit.argument(argument).text for argument in arguments])
+    run = emit.bind(kind(emit.program, op))
+    places = ", ".join([emit.argument(argument).text for argument in arguments])
     answer = emit.argument(returns[0]).text if returns else "None"
-    emit.line(f"if {mask} is not False: {run}(S, {mask}, {answer}, ({frames},))")
+    emit.line(f"{run}(S, m, {answer}, ({places},))")
+
+
+class Dispatch:
+    """A call by address: each lane goes to the call of the function whose address it has."""
+
+    def __init__(self, program: Program, op: Op, blocks: dict[int, int]) -> None:
+        """`blocks` are those of the calls, by the function's address."""
+        self.program = program
+        self.op = op
+        self.blocks = blocks
+
+    def __call__(self, lanes: Any, address: Any, mask: Any) -> Any:
+        """Pairs of block and mask; a fault where no function is, or one of other parameters."""
+        if type(address) is int:
+            if address not in self.blocks:
+                raise self._wild(lanes, mask, np.full(len(lanes.numbers(mask)), True), address)
+            return ((self.blocks[address], mask),)
+        values = np.broadcast_to(lanes.integers(address, 64), lanes.shape)
+        active = values.reshape(-1) if mask is None else values[mask]
+        pairs = []
+        for found in np.unique(active).tolist():
+            if found not in self.blocks:
+                raise self._wild(lanes, mask, active == found, found)
+            here = both(values == found, mask, lanes)
+            pairs.append((self.blocks[found], here))
+        return tuple(pairs)
+
+    def _wild(self, lanes: Any, mask: Any, bad: Any, address: int) -> Exception:
+        program = self.program
+        name = next((name for name, at in program.code.items() if at == address), None)
+        if address == 0:
+            what = "called a null function pointer"
+        elif name is None:
+            what = f"called {address & (1 << 64) - 1:#x}, where no function is"
+        else:
+            what = f"called {name} as a function of other parameters, or one not in the call's list"
+        return faults.first_of(program, self.op, lanes, mask, bad, what)
+
+
+def dispatch(emit: Emitter, op: Op) -> None:
+    """On to the call of the function that an address means."""
+    table = op.operands[1]
+    assert isinstance(table, Label)
+    program = emit.program
+    blocks = {at: program.labels[label] for at, label in program.targets[table.name].items()}
+    run = emit.bind(Dispatch(program, op, blocks))
+    emit.leave(f"{run}(S, {emit.argument(op.operands[0]).text}, m)")
+
+
+dispatch.ends_block = True  # type: ignore[attr-defined]  # traits, as `effect` sets them
+dispatch.leaves = True  # type: ignore[attr-defined]
+
+
+@effect(
+    "call{.uni} p, t",
+    "call{.uni} p, a, t",
+    "call{.uni} r, p, a, t",
+    uni="uni",
+    types="r:arguments p:pointer a:arguments t:prototype",
+    isa=_CALL,
+)
+def call_by_address(emit: Emitter, op: Op) -> None:
+    """Lowered to a dispatch and calls by name: never emitted itself."""
+    raise NotImplementedError(op.instruction.name)

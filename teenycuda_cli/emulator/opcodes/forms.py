@@ -40,8 +40,11 @@ class Form:
     vectors: Mapping[str, Fragment] = field(default_factory=dict)  # operands whose length the modifiers tell
 
 
-OTHER_KINDS = frozenset(("address", "label", "table", "function", "arguments", "pointer"))
-"""What operands may be besides values of a type; a `pointer` is an integer of 32 or 64 bits."""
+OTHER_KINDS = frozenset(
+    ("address", "label", "table", "function", "prototype", "arguments", "pointer", "amount")
+)
+"""What operands may be besides values of a type; a `pointer` is an integer of 32 or 64 bits,
+an `amount` one of 32 or a predicate (cp.async: how many bytes to read, or whether none)."""
 
 
 @dataclass(frozen=True, slots=True)
