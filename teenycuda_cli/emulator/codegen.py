@@ -11,7 +11,8 @@ back at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,27 @@ from teenycuda_cli.emulator.chains import join
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.emitter import Argument, Emitter, bits_of, floats_of
 from teenycuda_cli.emulator.flow import Loop, analyse
-from teenycuda_cli.emulator.ir import BasicBlock, FloatConstant, Group, Nowhere, Op, Register, Source, is_copy
+from teenycuda_cli.emulator.ir import BasicBlock, Nowhere, Op, Register, elements
+from teenycuda_cli.emulator.keeping import choose_tags
 from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.program import Program
+from teenycuda_cli.emulator.steps import FEWEST, Step, Steps
 from teenycuda_cli.emulator.tiling import plan, write
 from teenycuda_cli.emulator.values import wrap
+
+HOT = 64
+"""Instructions of a block in a loop that is source through and through."""
 
 
 class BlockEmitter(Emitter):
     """Writes the function of one block after the other."""
+
+    def __init__(self, program: Program, loops: dict[int, Loop]) -> None:
+        """`loops` are those of the program."""
+        super().__init__(program)
+        self._looping = frozenset(number for loop in loops.values() for number in loop.blocks)
+        self._is_hot = False
+        self._steps: list[Step] = []
 
     def emit_block(self, block: BasicBlock) -> None:
         """Append the function of a block to `source`."""
@@ -40,6 +53,8 @@ class BlockEmitter(Emitter):
         for number, dtype in enumerate(self.dtypes):
             self._pool.setdefault(dtype, []).append(number)
         self._holders, self._numbers, self._unheld = {}, {}, []
+        self._steps = []
+        self._is_hot = block.number in self._looping and len(block.ops) <= HOT
         self.accesses = {}
         tiling = plan(block)
         self.streams = self.streams and tiling is not None
@@ -49,6 +64,7 @@ class BlockEmitter(Emitter):
         opening = self._live_in(block)
         for self._index, op in enumerate(block.ops):
             if tiling is not None and tiling.tiled and op is tiling.tiled[0]:
+                self._flush()
                 exact, self.lines = self.lines, []
             self.op = op
             if op.operation.form.kind == "value":
@@ -57,6 +73,7 @@ class BlockEmitter(Emitter):
                 op.operation.form.build(self, op)
             self._release()
             if tiling is not None and tiling.tiled and op is tiling.tiled[-1]:
+                self._flush()
                 self.lines = [*exact, *write(self, tiling, self.accesses, self.lines)]
         self._write_back(block)
         if not self.ending:
@@ -85,26 +102,28 @@ class BlockEmitter(Emitter):
             self._expiring.setdefault(index, []).append(register)
 
     def _live_in(self, block: BasicBlock) -> list[str]:
-        lines = ["R = S.R"]
+        read: list[Register] = []
         seen: set[Register] = set()
         for op in block.ops:
             for register in op.reads:
                 if register not in seen:
                     seen.add(register)
-                    lines.append(f"v{register.number} = R[{register.home}]")
+                    read.append(register)
             seen.update(op.writes)
-        return lines
+        if not read:
+            return []
+        if len(read) == 1:
+            return [f"v{read[0].number} = S.R[{read[0].home}]"]
+        take = self.bind(itemgetter(*[register.home for register in read]))
+        return [f"{', '.join([f'v{register.number}' for register in read])} = {take}(S.R)"]
 
     def _write_back(self, block: BasicBlock) -> None:
+        self._flush()
         written = [r for r in self._last_def if r.home >= 0 and r in block.live_out]
         if not written:
             return
-        self.lines.append("if w is None:")
-        self.lines += [f"  R[{r.home}] = {self._owned(r)}" for r in written]
-        self.lines.append("else:")
-        for register in written:
-            dtype = self.bind(self.kept(register).dtype)
-            self.lines.append(f"  S.merge({register.home}, {self._owned(register)}, w, {dtype})")
+        homes = self.bind(tuple([(register.home, self.kept(register).dtype) for register in written]))
+        self.lines.append(f"S.put({homes}, ({''.join([f'{self._owned(r)}, ' for r in written])}), w)")
 
     def _owned(self, register: Register) -> str:
         """The register's value; a copy where a predicate may have left an earlier one, of the pool."""
@@ -115,12 +134,50 @@ class BlockEmitter(Emitter):
             return f"S.keep({register.home}, v{register.number})"
         return f"v{register.number}"
 
+    # ----------------------------------------------------------------- steps
+
+    def line(self, text: str) -> None:
+        """Append a line to the function, behind the steps so far."""
+        if self._steps:
+            self._flush()
+        self.lines.append(text)
+
+    def _step(self, op: Op, register: Register, run: str, buffer: int, arguments: Sequence[Argument]) -> bool:
+        """Let what calls `run` (or, without a name, copies) be a step; False where it cannot."""
+        if self._is_hot or op.predicate is not None:
+            return False
+        for argument in arguments:
+            if argument.register is None and argument.constant is None and argument.scalar is None:
+                return False
+        function = self.names[run] if run else None
+        self._steps.append(Step(function, run, buffer, register, arguments))
+        return True
+
+    def _flush(self) -> None:
+        """Write the steps so far: as one call, or a few as lines."""
+        taken, self._steps = self._steps, []
+        if len(taken) < FEWEST:
+            for _, name, buffer, register, arguments in taken:
+                texts = ", ".join([argument.text for argument in arguments])
+                call = f"{name}(S, {buffer}, {texts})" if name else texts
+                self.lines.append(f"v{register.number} = {call}")
+            return
+        steps = Steps(taken, self._is_wanted)
+        if steps.outputs:
+            targets = "".join([f"v{register.number}, " for register in steps.outputs])
+            inputs = "".join([f", v{register.number}" for register in steps.inputs])
+            self.lines.append(f"{targets}= {self.bind(steps)}(S{inputs})")
+
+    def _is_wanted(self, register: Register) -> bool:
+        """Whether a register is read from here on, or by a later block."""
+        return self._last_use.get(register, -1) >= self._index or register in self.block.live_out
+
     # ------------------------------------------------------------- value ops
 
     def _value(self, op: Op) -> None:
         operation = op.operation
-        destinations = _elements(op.operands[0])
-        sources = [element for operand in op.operands[1:] for element in _elements(operand)]
+        destinations = elements(op.operands[0])
+        sources = [element for operand in op.operands[1:] for element in elements(operand)]
         arguments = [self.argument(s, t) for s, t in zip(sources, operation.sources, strict=True)]
         carry = None
         if operation.reads_carry or operation.writes_carry:
@@ -179,8 +236,9 @@ class BlockEmitter(Emitter):
         kept = self.kept(register)
         type_name = op.operation.destinations[0]
         known = self._known(kept, argument)
-        if known:
-            self.assign(op, register, known)
+        if known is not None:
+            if not self._step(op, register, "", 0, (known,)):
+                self.assign(op, register, known.text)
             return
         text = argument.text
         if kept.tag != argument.kept.tag:
@@ -196,27 +254,30 @@ class BlockEmitter(Emitter):
         if kept.tag == argument.kept.tag and argument.kept.raw_nan and not kept.raw_nan:
             text = f"{self.bind(canonical)}({text})"
         source = argument.register
-        if source is not None and not self.alias(register, source):
+        copies = source is not None and not self.alias(register, source)
+        if not copies and text == argument.text and self._step(op, register, "", 0, (argument,)):
+            return
+        if copies:
             if self.lives_on(register):
                 text = f"S.keep({register.home}, {text})"
             else:
                 text = f"{self.bind(compute.duplicate)}({text})"
         self.assign(op, register, text)
 
-    def _known(self, kept: Kept, argument: Argument) -> str:
-        """The expression of a constant in a register, or nothing for what is none."""
+    def _known(self, kept: Kept, argument: Argument) -> Argument | None:
+        """A constant as a register holds it; None for what is none."""
+        scalar = argument.scalar
         if argument.constant is not None:
             value = wrap(argument.constant, kept.width)
             if kept.tag == "i":
-                return str(value)
+                return Argument(str(value), kept, constant=value)
             bits: Any = np.dtype(f"i{kept.width // 8}").type(value)
-            return self.bind_scalar(bits.view(kept.dtype))
-        scalar = argument.scalar
-        if scalar is None:
-            return ""
-        if kept.tag == "i":
-            return str(wrap(int(scalar.view(f"i{scalar.itemsize}")), kept.width))
-        return argument.text
+            scalar = bits.view(kept.dtype)
+            return Argument(self.bind_scalar(scalar), kept, scalar=scalar)
+        if scalar is None or kept.tag != "i":
+            return None if scalar is None else argument
+        value = wrap(int(scalar.view(f"i{scalar.itemsize}")), kept.width)
+        return Argument(str(value), kept, constant=value)
 
     def _select(self, op: Op, register: Register, arguments: list[Argument]) -> None:
         kept = self.kept(register)
@@ -261,9 +322,14 @@ class BlockEmitter(Emitter):
         if name is None:
             run = compute.compute(operation, self._readers(op, arguments), kept, exact)
             name = self._functions[key] = self.bind(run)
+        copies = kept.tag == "f4" and op.instruction.opcode == "cvt" and self.lives_on(register)
+        copies = copies and operation.sources[0] == "f32"
+        as_it_is = not copies and not self._settles(op, register)
+        if as_it_is and self._step(op, register, name, number, arguments):
+            return
         call = f"{name}(S, {number}, {', '.join([a.text for a in arguments])})"
-        if kept.tag == "f4" and op.instruction.opcode == "cvt" and self.lives_on(register):
-            call = f"S.keep({register.home}, {call})" if operation.sources[0] == "f32" else call
+        if copies:
+            call = f"S.keep({register.home}, {call})"
         self.assign(op, register, self._settled(op, register, call))
 
     def _plain(self, op: Op, kept: Kept, arguments: list[Argument]) -> bool:
@@ -296,85 +362,18 @@ class BlockEmitter(Emitter):
 
     def _settled(self, op: Op, register: Register, text: str) -> str:
         """A result whose NaNs are PTX's own, where the register must not hold others."""
-        settle = op.operation.raw_nan and register.tag in {"f4", "f8"} and not register.raw_nan
-        return f"{self.bind(canonical)}({text})" if settle else text
+        return f"{self.bind(canonical)}({text})" if self._settles(op, register) else text
 
-
-def _elements(source: Source) -> list[Source]:
-    return list(source.elements) if isinstance(source, Group) else [source]
+    def _settles(self, op: Op, register: Register) -> bool:
+        return op.operation.raw_nan and register.tag in {"f4", "f8"} and not register.raw_nan
 
 
 def generate(program: Program) -> tuple[Emitter, dict[int, Loop], str]:
     """The emitter, with the objects that the source uses, the loops, and the source of all blocks."""
     loops = analyse(program)
-    _tags(program)
+    choose_tags(program)
     join(program)
-    emitter = BlockEmitter(program)
+    emitter = BlockEmitter(program, loops)
     for block in program.blocks:
         emitter.emit_block(block)
     return emitter, loops, "\n".join(emitter.source)
-
-
-def _tags(program: Program) -> None:
-    """How each register is kept: as floats where every instruction that writes it makes floats."""
-    made: dict[Register, set[str]] = {}
-    for block in program.blocks:
-        for op in block.ops:
-            operation = op.operation
-            destinations = _elements(op.operands[0]) if operation.destinations and op.operands else []
-            for index, register in enumerate(destinations):
-                if isinstance(register, Register):
-                    names = operation.destinations
-                    made.setdefault(register, set()).add(names[min(index, len(names) - 1)])
-    for register, types in made.items():
-        if register.tag == "i" and types == {"f32"} and register.width == 32:
-            register.tag = "f4"
-        elif register.tag == "i" and types == {"f64"} and register.width == 64:
-            register.tag = "f8"
-    _mark_nans(program)
-
-
-def _mark_nans(program: Program) -> None:
-    """Which registers may hold NaNs that are not yet PTX's own.
-
-    None that may also hold a NaN whose payload counts (loaded, or made of
-    bits): what arithmetic writes there becomes PTX's own at once.
-    """
-    ops = [op for block in program.blocks for op in block.ops if op.writes]
-    payloads: set[Register] = set()
-    raw: set[Register] = set()
-    _spread(ops, payloads, _brings_payload)
-    _spread(ops, raw, lambda op: op.operation.raw_nan, payloads)
-    for register in raw:
-        register.raw_nan = True
-
-
-def _brings_payload(op: Op) -> bool:
-    if op.operation.raw_nan:
-        return False
-    if not is_copy(op):
-        return True
-    return any(
-        (isinstance(source, Register) and source.tag == "i") or isinstance(source, Group) or _is_nan(source)
-        for source in op.operands[1:]
-    )
-
-
-def _is_nan(source: Source) -> bool:
-    return isinstance(source, FloatConstant) and bool(
-        np.isnan(np.array(source.bits, f"u{source.width // 8}").view(f"f{source.width // 8}"))
-    )
-
-
-def _spread(
-    ops: list[Op], found: set[Register], begins: Callable[[Op], bool], without: Set[Register] = frozenset()
-) -> None:
-    """Add the floats that some operations write, and all that get them by copies."""
-    changed = True
-    while changed:
-        changed = False
-        for op in ops:
-            if begins(op) or (is_copy(op) and any(register in found for register in op.operands[1:])):
-                new = {r for r in op.writes if r.tag in {"f4", "f8"}} - found - without
-                found |= new
-                changed = changed or bool(new)

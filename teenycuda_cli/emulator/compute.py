@@ -8,8 +8,7 @@ are needed is settled when the function is made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -37,8 +36,15 @@ _EXACT = frozenset((int, Affine))
 _BY_OPCODE = frozenset(("and", "or", "xor", "not", "min", "max"))
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+_DTYPES: dict[str, Any] = {
+    "f4": np.dtype(np.float32),
+    "f8": np.dtype(np.float64),
+    "p": np.dtype(np.bool_),
+    **{f"i{width}": np.dtype(kind) for width, kind in SIGNED.items()},
+}
+
+
+class Kept(NamedTuple):
     """How a register keeps its values: tag and width; a constant counts as an integer of 64 bits."""
 
     tag: str
@@ -48,9 +54,7 @@ class Kept:
     @property
     def dtype(self) -> Any:
         """Of its arrays."""
-        if self.tag == "i":
-            return np.dtype(SIGNED[self.width])
-        return np.dtype({"f4": np.float32, "f8": np.float64, "p": np.bool_}[self.tag])
+        return _DTYPES[f"i{self.width}" if self.tag == "i" else self.tag]
 
 
 def native(tag: str) -> str:
@@ -270,6 +274,11 @@ def pick(lanes: Any, predicate: Any, new: Any, old: Any, dtype: Any) -> Any:
     if dtype.kind == "i":
         new, old = lanes.integers(new, width), lanes.integers(old, width)
     return np.where(predicate, new, old)
+
+
+def chosen(lanes: Any, lane_mask: Any, mask: Any, new: Any, old: Any, dtype: Any) -> Any:
+    """`new` for the lanes of `lane_mask`, `old` for the others of `mask`."""
+    return new if lane_mask is mask else pick(lanes, lane_mask, new, old, dtype)
 
 
 def selector(dtype: Any) -> Callable[..., Any]:

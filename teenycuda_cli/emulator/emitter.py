@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ _FLOATS = {32: np.float32, 64: np.float64}
 _BITS = {32: np.uint32, 64: np.uint64}
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """A source as generated code has it: an expression, and how its value is kept."""
 
     text: str
@@ -52,12 +50,15 @@ class Emitter:
         self.program = program
         self.names: dict[str, Any] = {
             "both": compute.both,
+            "chosen": compute.chosen,
             "negate": compute.negate,
             "pick": compute.pick,
             "special": special.read,
             "K_int32": np.dtype(np.int32),
             "K_int64": np.dtype(np.int64),
         }
+        self._kept = {r: Kept(r.tag, r.width, r.raw_nan) for r in program.registers}
+        self._registers = {r: Argument(f"v{r.number}", kept, r) for r, kept in self._kept.items()}
         self.source: list[str] = []
         self.dtypes: list[Any] = []  # of the pool
         self.parameters: list[tuple[int, Any, Kept]] = []  # offset, dtype and register of each parameter read
@@ -114,12 +115,12 @@ class Emitter:
 
     def kept(self, register: Register) -> Kept:
         """How a register keeps its values."""
-        return Kept(register.tag, register.width, register.raw_nan)
+        return self._kept[register]
 
     def argument(self, source: Source, type_name: str = "b64") -> Argument:  # noqa: PLR0911  (a case each)
         """A source operand that an instruction reads as a PTX type."""
-        if isinstance(source, Register):
-            return Argument(f"v{source.number}", self.kept(source), source)
+        if type(source) is Register:
+            return self._registers[source]
         if isinstance(source, Not):
             return Argument(f"negate(v{source.register.number})", Kept("p", 1))
         if isinstance(source, Constant):
@@ -334,7 +335,7 @@ class Emitter:
 
     def current(self, register: Register) -> str:
         """The expression of a live-across register's value now."""
-        return f"v{register.number}" if register in self._last_def else f"R[{register.home}]"
+        return f"v{register.number}" if register in self._last_def else f"S.R[{register.home}]"
 
     def return_site(self, block: int) -> int:
         """The number by which lanes remember to come back to a block."""
@@ -352,27 +353,30 @@ class Emitter:
         self, op: Op, destinations: list[Source], call: str, mask: str, dtypes: list[Any]
     ) -> None:
         """Write what a call gives (a tuple for several) where the lanes of `mask` want it."""
-        several = len(destinations) > 1
-        names = [self.temporary() for _ in destinations]
-        guarded = mask != "m"
-        indent = ""
-        if guarded:
-            self.line(f"if {mask} is not False:")
-            indent = "  "
-        self.line(f"{indent}{', '.join(names)} = {call}" if several else f"{indent}{names[0]} = {call}")
-        for destination, name, dtype in zip(destinations, names, dtypes, strict=True):
+        names: list[str] = []
+        after: list[str] = []
+        single = len(destinations) == 1
+        for destination, dtype in zip(destinations, dtypes, strict=True):
             if not isinstance(destination, Register):
+                names.append("_")
                 continue
             kept = self.kept(destination)
-            text = name
-            if kept.tag in {"f4", "f8"} and kept.dtype != dtype:
-                text = f"{self.function(floats_of, kept.dtype, kept.width)}(S, {name})"
-            variable = f"v{destination.number}"
-            if guarded:
-                text = (
-                    f"{text} if {mask} is m else pick(S, {mask}, {text}, {variable}, {self.bind(kept.dtype)})"
-                )
-            self.line(f"{indent}{variable} = {text}")
+            name = variable = f"v{destination.number}"
+            reads_bits = kept.tag in {"f4", "f8"} and kept.dtype != dtype
+            if not single and (mask != "m" or reads_bits):
+                name = self.temporary()
+            text = call if single else name
+            if reads_bits:
+                text = f"{self.function(floats_of, kept.dtype, kept.width)}(S, {text})"
+            if mask != "m":
+                text = f"chosen(S, {mask}, m, {text}, {variable}, {self.bind(kept.dtype)})"
+            if single:
+                call = text
+            elif text != name:
+                after.append(f"{variable} = {text}")
+            names.append(name)
+        guard = f"if {mask} is not False: " if mask != "m" else ""
+        self.line(guard + "; ".join([f"{', '.join(names)} = {call}", *after]))
 
 
 def constant_reader(scalar: Any) -> compute.Reader:

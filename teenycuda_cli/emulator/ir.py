@@ -176,6 +176,11 @@ def member_mask(op: Op) -> Source | None:
     return Constant(mask.value & 0xFFFFFFFF) if isinstance(mask, Constant) else mask
 
 
+def elements(source: Source) -> list[Source]:
+    """A group's elements, or the operand itself."""
+    return list(source.elements) if type(source) is Group else [source]
+
+
 def is_copy(op: Op) -> bool:
     """Whether an operation hands values on as they are."""
     return op.instruction.opcode in {"mov", "selp"}

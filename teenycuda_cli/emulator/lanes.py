@@ -68,6 +68,16 @@ class Lanes:
         result[...] = value
         return result
 
+    def put(self, homes: Sequence[tuple[int, Any]], values: Sequence[Any], mask: Mask) -> None:
+        """Give live-across registers (with dtypes) values, for the lanes of a mask; None: no other lives."""
+        if mask is None:
+            registers = self.R
+            for (register, _), value in zip(homes, values, strict=True):
+                registers[register] = value
+        else:
+            for (register, dtype), value in zip(homes, values, strict=True):
+                self.merge(register, value, mask, dtype)
+
     def merge(self, register: int, value: Any, mask: Mask, dtype: Any) -> None:
         """Give the lanes of `mask` a new value of a live-across register; the others keep theirs."""
         old = self.R[register]
