@@ -13,6 +13,7 @@ from teenycuda_cli.emulator.compute import duplicate
 from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import Lanes, Mask
 from teenycuda_cli.emulator.machine import Batch
+from teenycuda_cli.emulator.mbarriers import Parking
 from teenycuda_cli.emulator.opcodes.barrier import BarrierSite
 
 
@@ -31,8 +32,9 @@ class Arrival:
 class Barriers:
     """The barriers of a batch's blocks."""
 
-    def __init__(self, kernel: Kernel, batch: Batch) -> None:
-        """Nobody waits yet."""
+    def __init__(self, kernel: Kernel, batch: Batch, parking: Parking) -> None:
+        """Nobody waits yet; lanes in `parking` wait elsewhere."""
+        self.parking = parking
         self.kernel = kernel
         self.batch = batch
         self.waiting: list[Arrival] = []
@@ -71,14 +73,17 @@ class Barriers:
                 self.kernel.program, site.op, full, int(lanes[0]), len(lanes), f"comes to {given}"
             )
 
-    def release(self, lanes: Lanes, pending: dict[int, Mask]) -> None:
-        """Let blocks whose threads are all at a barrier go on; LaunchError if nothing can."""
+    def release(self, lanes: Lanes, pending: dict[int, Mask]) -> bool:
+        """Let blocks whose threads are all at a barrier go on, if there are any.
+
+        LaunchError if there are none, and all lanes are at barriers.
+        """
         first = self.waiting[0]
-        running = bool(pending)
+        running = bool(pending or self.parking)
         if not running and len(self.waiting) == 1 and first.count is None and not first.site.reduction:
             self.waiting = []
             pending[first.following] = None if first.mask.all() else first.mask
-            return
+            return True
         alive = self._alive(pending)
         living = alive.sum(axis=1)
         arrived: dict[int, Any] = {}
@@ -96,7 +101,7 @@ class Barriers:
         going = {b: (arrived[b] >= expected[b]) & (arrived[b] > 0) for b in arrived}
         if not any(g.any() for g in going.values()):
             if running:
-                return
+                return False
             raise self._deadlock(living)
         left: list[Arrival] = []
         reductions: list[tuple[int, Arrival, Any]] = []
@@ -126,6 +131,7 @@ class Barriers:
         for block, mask in list(pending.items()):
             if mask is not None and mask.all():
                 pending[block] = None
+        return True
 
     def _alive(self, pending: dict[int, Mask]) -> Any:
         """The threads of each block that wait or run."""
@@ -133,7 +139,7 @@ class Barriers:
         for arrival in self.waiting:
             if arrival.site.waits:
                 alive |= arrival.mask.reshape(alive.shape)
-        for mask in pending.values():
+        for mask in (*pending.values(), *self.parking.masks()):
             alive |= True if mask is None else mask.reshape(alive.shape)
         return alive
 
@@ -199,21 +205,26 @@ class Barriers:
                 spread.dtype,
             )
 
+    def described(self, block: int) -> tuple[str, ...]:
+        """How many threads of a block are at which barrier."""
+        lines = []
+        for barrier, arrival in self._by_barrier():
+            count = int(arrival.mask.reshape(-1, self.batch.threads)[block].sum())
+            if count:
+                line, _, _ = faults.where(self.kernel.program, arrival.site.op)
+                verb = "wait" if arrival.site.waits else "arrived"
+                lines.append(f"{count} threads {verb} at barrier {barrier}, line {line}")
+        return tuple(lines)
+
     def _deadlock(self, living: Any) -> Exception:
         lanes = self.batch.full
         threads = self.batch.threads
         first = self.waiting[0]
         lane = int(lanes.numbers(first.mask)[0])
         block = lane // threads
-        lines = []
-        for barrier, arrival in self._by_barrier():
-            count = int(arrival.mask.reshape(-1, threads)[block].sum())
-            if count:
-                line, _, _ = faults.where(self.kernel.program, arrival.site.op)
-                verb = "wait" if arrival.site.waits else "arrived"
-                lines.append(f"{count} threads {verb} at barrier {barrier}, line {line}")
+        lines = self.described(block)
         gone = threads - int(living[block])
         if gone:
-            lines.append(f"{gone} threads have ended")
+            lines += (f"{gone} threads have ended",)
         what = "is stuck at a barrier that the other threads of the block do not come to"
-        return faults.fault(self.kernel.program, first.site.op, lanes, lane, 1, what, tuple(lines))
+        return faults.fault(self.kernel.program, first.site.op, lanes, lane, 1, what, lines)

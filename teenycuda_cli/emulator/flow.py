@@ -46,7 +46,7 @@ def analyse(program: Program) -> dict[int, Loop]:
 
 
 STACK_BYTES = 1 << 14
-"""Stack a thread for functions that call themselves and for `alloca`; CUDA gives 1024 unless told otherwise."""
+"""Stack a thread for functions that call themselves and for `alloca`; CUDA gives 1024 by default."""
 
 
 def saved(
@@ -246,7 +246,8 @@ def _loops(program: Program, first: int) -> dict[int, Loop]:
         ops = [op for number in body for op in program.blocks[number].ops]
         spins = any(_waits(op) or not waiting.isdisjoint(_called(op, program)) for op in ops)
         waits = any(program.blocks[number].gathers for number in body) or any(
-            op.instruction.opcode in {"bar", "barrier", "call"} and not _built_in(op, program) for op in ops
+            op.instruction.opcode in {"bar", "barrier", "mbarrier", "call"} and not _built_in(op, program)
+            for op in ops
         )
         loops[header] = Loop(header, frozenset(body), depth, spins, not spins and not waits)
     return loops

@@ -14,15 +14,19 @@ import numpy as np
 from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator.barriers import Barriers
 from teenycuda_cli.emulator.compaction import COMPACT_BELOW, Exits, joined
+from teenycuda_cli.emulator.copies import Copies
 from teenycuda_cli.emulator.flow import Loop
 from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import FewLanes, FullLanes, Lanes, Mask
 from teenycuda_cli.emulator.machine import Batch, now
+from teenycuda_cli.emulator.mbarriers import Parked, Parking
 from teenycuda_cli.emulator.opcodes.warp import active, bits, by_warp, from_warps
 
 PATIENCE = 4096
 """Steps that lanes wait while others run; far fewer while those spin."""
 SPIN_PATIENCE = 8
+IDLE_ROUNDS = 1024
+"""How often all lanes that wait for mbarriers may be told that nothing happened, with nothing else to run."""
 
 
 class Scheduler:
@@ -35,16 +39,63 @@ class Scheduler:
         self.batch = batch
         self.limit = limit
         self.steps = 0
-        self.barriers = Barriers(kernel, batch)
+        self.parking = Parking()
+        self.copies = Copies()
+        self.barriers = Barriers(kernel, batch, self.parking)
+        self._idle = 0
 
     def run(self, lanes: FullLanes) -> None:
         """All lanes from the entry to their end."""
         pending: dict[int, Mask] = {self.kernel.first: None}
         while True:
             self._drain(lanes, pending, None, None)
-            if not any(arrival.site.waits for arrival in self.barriers.waiting):
+            if not self._wake(lanes, pending):
                 return
-            self.barriers.release(lanes, pending)
+
+    def _wake(self, lanes: Lanes, pending: dict[int, Mask]) -> bool:
+        """Nothing runs: let those go on that wait for nothing any more; whether there are any.
+
+        LaunchError where all wait for one another.
+        """
+        if self.parking.ready:
+            self._idle = 0
+            self._resume_parked(lanes, pending, everybody=False)
+            return True
+        waits = any(arrival.site.waits for arrival in self.barriers.waiting)
+        if not self.parking:
+            if waits:
+                self.barriers.release(lanes, pending)
+            return waits
+        if waits and self.barriers.release(lanes, pending):
+            self._idle = 0
+            return True
+        self._idle += 1
+        if self._idle > IDLE_ROUNDS:
+            raise self._stuck_phase(lanes)
+        self._watch(self.parking.waiting[0].following)
+        self._resume_parked(lanes, pending, everybody=True)
+        return True
+
+    def _resume_parked(self, lanes: Lanes, pending: dict[int, Mask], *, everybody: bool) -> None:
+        """Let lanes go on that waited for mbarriers: those whose phase is over, or all."""
+
+        def resume(parked: Parked, over: bool) -> None:
+            if parked.home >= 0:
+                lanes.assign(parked.home, over, parked.mask, True, np.dtype(np.bool_))
+            target = parked.following
+            mask = joined(pending[target], parked.mask) if target in pending else parked.mask
+            pending[target] = None if mask is None or mask.all() else mask
+
+        self.parking.wake(resume, everybody=everybody)
+
+    def _stuck_phase(self, lanes: Lanes) -> Exception:
+        """All lanes that are left wait for mbarriers, and nobody arrives."""
+        first = self.parking.waiting[0]
+        numbers = lanes.numbers(first.mask)
+        what = "is stuck: it waits for a phase of an mbarrier that does not end"
+        count = sum(int(parked.mask.sum()) for parked in self.parking.waiting)
+        lines = self.barriers.described(int(numbers[0]) // self.batch.threads)
+        return faults.fault(self.kernel.program, first.op, lanes, int(numbers[0]), count, what, lines)
 
     # ------------------------------------------------------------ scheduling
 
@@ -63,7 +114,7 @@ class Scheduler:
             self.steps += 1
             if not self.steps & 15:
                 self._watch(block)
-            writes = mask if pending or self.barriers.waiting else None
+            writes = mask if pending or self.barriers.waiting or self.parking else None
             parts = None
             if mask is not None:
                 if block in self.kernel.gathering:
@@ -93,10 +144,13 @@ class Scheduler:
 
     def _release_others(self, lanes: Lanes, pending: dict[int, Mask], since: dict[int, int]) -> None:
         """Lanes spin: what they wait for may stand behind a barrier that all of a block have come to."""
-        if not any(arrival.site.waits for arrival in self.barriers.waiting):
+        waits = any(arrival.site.waits for arrival in self.barriers.waiting)
+        if not waits and not self.parking:
             return
         before = set(pending)
-        self.barriers.release(lanes, pending)
+        if waits:
+            self.barriers.release(lanes, pending)
+        self._resume_parked(lanes, pending, everybody=True)
         for block in pending.keys() - before:
             since[block] = self.steps
 
@@ -182,13 +236,15 @@ class Scheduler:
             alive |= True if other is None else other
         for arrival in self.barriers.waiting:
             alive |= arrival.mask
+        for parked in self.parking.masks():
+            alive |= parked
         return alive
 
     def _gather(
         self, lanes: Lanes, block: int, mask: Any, pending: dict[int, Mask], deferred: set[int]
     ) -> Any:
         """The lanes of a mask whose warp has all lanes that the member mask names; the rest stay pending."""
-        if not pending and not self.barriers.waiting:
+        if not pending and not self.barriers.waiting and not self.parking:
             return mask
         missing = by_warp(lanes, self._alive(lanes, pending, mask) & ~mask, False)
         if not missing.any():
