@@ -2,8 +2,8 @@
 
     python tests/kernels/build.py [triton] [nvcc] [nvrtc] [numba] [rust]
 
-What is committed was made by Triton 3.6.0, nvcc 13.0.88, nvidia-cuda-nvrtc 13.0.88, numba-cuda 0.30.4 with numba 0.68.1
-and nvidia-nvvm 13.0.88, and rustc 1.95.0 (its NVPTX back end; the sources bring their own small `core`):
+What is committed was made by Triton 3.6.0, nvcc 13.0.88, nvidia-cuda-nvrtc 13.0.88, numba-cuda 0.30.4 with
+numba 0.68.1 and nvidia-nvvm 13.0.88, and rustc 1.95.0 (the sources bring their own small `core`):
 
     pip install 'triton==3.6.0' 'numba-cuda==0.30.4' 'nvidia-cuda-nvrtc==13.0.*' 'nvidia-nvvm==13.0.*'
 

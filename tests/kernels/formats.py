@@ -29,7 +29,7 @@ def decode(code: NDArray[np.uint8], name: str) -> NDArray[np.float64]:
 
 
 def encode(x: Floats, name: str) -> NDArray[np.uint8]:
-    """The nearest codes, an even one where two are as near; what is too large becomes the largest finite one."""
+    """The nearest codes, of two as near the even one; the largest finite one for what is larger."""
     finite = TABLES[name][: LARGEST[name] + 1]
     size = np.minimum(np.abs(x).astype(np.float64), finite[-1])
     above = np.searchsorted(finite, size)

@@ -19,7 +19,7 @@ Array = NDArray[Any]
 class Launch:
     """A command line's parts, and what its buffers must hold: the same values, or within (rtol, atol).
 
-    An array as argument is saved and handed over as a buffer.
+    An array as argument is saved and handed over as a buffer. What threads in any order fill is compared sorted.
     """
 
     grid: str
@@ -28,6 +28,7 @@ class Launch:
     block: str | None = None
     shared: int | None = None
     tolerance: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    any_order: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Freedom:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel, its sizes, its launch at one of them, and the buffers whose bytes are the device's own affair.
+    """A kernel, its sizes, its launch at one of them, and the buffers that are free to differ on a GPU.
 
     A file of one kernel may leave its name out.
     """

@@ -42,7 +42,9 @@ def _arguments(arguments: Mapping[str, str | Array], folder: Path) -> list[str]:
 
 
 def _command(path: Path, entry: str, launch: Launch, folder: Path) -> list[str]:
-    words = ["launch", str(path), "--entry", entry, "--grid", launch.grid]
+    words = ["launch", str(path), "--grid", launch.grid]
+    if entry:
+        words += ["--entry", entry]
     if launch.block:
         words += ["--block", launch.block]
     if launch.shared is not None:
