@@ -19,7 +19,7 @@ Array = NDArray[Any]
 class Launch:
     """A command line's parts, and what its buffers must hold: the same values, or within (rtol, atol).
 
-    An array as argument is saved and handed over as a buffer. What threads in any order fill is compared sorted.
+    An array as argument is saved and handed over as a buffer. What is filled in any order is compared sorted.
     """
 
     grid: str

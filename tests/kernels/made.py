@@ -1,4 +1,4 @@
-"""The kernels compiled for these tests from `sources`, by file, and those of the corpus that need tensor cores."""
+"""The kernels compiled for these tests from `sources`, and those of the corpus that need tensor cores."""
 
 from __future__ import annotations
 

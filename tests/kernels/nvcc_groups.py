@@ -1,4 +1,4 @@
-"""nvcc's kernels of warps and blocks that work as one: tensor cores, cooperative groups, asynchronous copies."""
+"""nvcc's kernels of warps and blocks that work as one: tensor cores, cooperative groups, pipelines."""
 
 from __future__ import annotations
 

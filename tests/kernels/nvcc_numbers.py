@@ -1,4 +1,4 @@
-"""nvcc's kernels of arithmetic: double functions, halves, 128 bits, packed bytes, complex numbers, roundings."""
+"""nvcc's kernels of arithmetic: functions, halves, 128 bits, packed bytes, complex numbers, roundings."""
 
 from __future__ import annotations
 

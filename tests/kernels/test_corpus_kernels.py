@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,15 @@ from _pytest.mark import ParameterSet
 
 from teenycuda_cli.cli import run
 from tests.kernels import references
-from tests.kernels.launches import NVCC, RUST, TRITON, Array, Kernel, Launch
+from tests.kernels.commands import command, results
+from tests.kernels.launches import NVCC, RUST, TRITON, Kernel, Launch
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 NVCC_FILES = [CORPUS / "nvcc" / f"kernels.{arch}.ptx" for arch in ("sm75", "sm80", "sm90")]
 
 
-def _cases() -> list[ParameterSet]:
+def cases() -> list[ParameterSet]:
+    """Each file and kernel of the corpus at each size."""
     files = [(path, kernel) for path in NVCC_FILES for kernel in NVCC]
     files += [(CORPUS / "rust" / name, kernel) for name in ("axpy.ptx", "axpy.debug.ptx") for kernel in RUST]
     for arch in ("sm80", "sm90"):
@@ -30,41 +31,15 @@ def _cases() -> list[ParameterSet]:
     ]
 
 
-def _arguments(arguments: Mapping[str, str | Array], folder: Path) -> list[str]:
-    words = []
-    for name, value in arguments.items():
-        if isinstance(value, str):
-            words += ["--arg", f"{name}={value}"]
-        else:
-            np.save(folder / f"{name}.npy", value)
-            words += ["--arg", f"{name}=ptr:@{folder / name}.npy"]
-    return words
-
-
-def _command(path: Path, entry: str, launch: Launch, folder: Path) -> list[str]:
-    words = ["launch", str(path), "--grid", launch.grid]
-    if entry:
-        words += ["--entry", entry]
-    if launch.block:
-        words += ["--block", launch.block]
-    if launch.shared is not None:
-        words += ["--shared", str(launch.shared)]
-    words += _arguments(launch.arguments, folder)
-    for name in launch.expected:
-        words += ["--save", f"{name}={folder / name}.result.npy"]
-    return words
-
-
-@pytest.mark.parametrize(("path", "kernel", "size"), _cases())
+@pytest.mark.parametrize(("path", "kernel", "size"), cases())
 def test_kernel_computes_what_numpy_says(
     path: Path, kernel: Kernel, size: int, device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A corpus kernel leaves in its buffers what its source says, at every size."""
     launch = kernel.launch(size, np.random.default_rng(size))
-    code = run([*_command(path, kernel.entry, launch, tmp_path), "--device", device])
+    code = run([*command(path, kernel.entry, launch, tmp_path), "--device", device])
     assert code == 0, capsys.readouterr().err
-    for name, expected in launch.expected.items():
-        result = np.load(tmp_path / f"{name}.result.npy")
+    for name, (result, expected) in results(launch, tmp_path).items():
         rtol, atol = launch.tolerance.get(name, (0, 0))
         np.testing.assert_allclose(result, expected, rtol, atol, err_msg=name)
 
@@ -84,7 +59,7 @@ def test_math_at_the_edges(
     with np.errstate(all="ignore"):
         expected = {"z": np.sin(np.float64(x)) / (1 + np.float64(x) ** 2)}
     launch = Launch("1", arguments, expected, block="32")
-    assert run([*_command(path, "math", launch, tmp_path), "--device", device]) == 0, capsys.readouterr().err
+    assert run([*command(path, "math", launch, tmp_path), "--device", device]) == 0, capsys.readouterr().err
     np.testing.assert_allclose(np.load(tmp_path / "z.result.npy"), expected["z"], 2e-15, 0)
 
 
@@ -139,5 +114,5 @@ def test_a_store_up_to_the_end_is_none(
     expected = np.zeros(72, np.float32)
     expected[40 : 40 + threads] = 1
     launch = Launch("1", {"x": "ptr:72xf32=zeros", "n": "i32:40"}, {"x": expected}, block=str(threads))
-    assert run([*_command(path, "oob", launch, tmp_path), "--device", device]) == 0, capsys.readouterr().err
+    assert run([*command(path, "oob", launch, tmp_path), "--device", device]) == 0, capsys.readouterr().err
     np.testing.assert_array_equal(np.load(tmp_path / "x.result.npy"), expected)
