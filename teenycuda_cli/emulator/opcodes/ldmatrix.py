@@ -26,6 +26,7 @@ from teenycuda_cli.emulator.warps import WARP, active_warps, gather_registers, s
 
 _ROW = np.dtype(np.complex128)  # what numpy moves 16 bytes at a time
 _INT = np.dtype(np.int32)
+_TURNED = np.arange(64).reshape(8, 8).T.reshape(-1)
 
 
 def _registers(m: Modifiers) -> tuple[str, ...]:
@@ -34,8 +35,8 @@ def _registers(m: Modifiers) -> tuple[str, ...]:
 
 def transposed(rows: Any) -> Any:
     """Matrices of 8 rows of 16 bytes, along the last axis, turned over."""
-    halves = rows.view(np.uint16).reshape(*rows.shape[:-1], 8, 8)
-    return np.ascontiguousarray(halves.swapaxes(-1, -2)).view(rows.dtype)[..., 0]
+    halves = np.ascontiguousarray(rows).view(np.uint16).reshape(-1, 64)
+    return halves.take(_TURNED, axis=1).view(rows.dtype).reshape(rows.shape)
 
 
 def _rows(site: Site, lanes: Lanes, address: Any, mask: Mask, count: int) -> tuple[Any, Any, Any]:
