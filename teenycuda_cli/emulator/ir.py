@@ -8,6 +8,7 @@ have become registers and addresses.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeAlias
 
 from teenycuda_cli.emulator.opcodes.table import Operation
@@ -178,7 +179,7 @@ def member_mask(op: Op) -> Source | None:
 
 def elements(source: Source) -> list[Source]:
     """A group's elements, or the operand itself."""
-    return list(source.elements) if type(source) is Group else [source]
+    return list(source.elements) if isinstance(source, Group) else [source]
 
 
 def is_copy(op: Op) -> bool:
@@ -186,6 +187,7 @@ def is_copy(op: Op) -> bool:
     return op.instruction.opcode in {"mov", "selp"}
 
 
+@cache
 def width_of(type_name: str) -> int:
     """Bits of a register of a PTX type."""
     known = _WIDTHS.get(type_name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from teenycuda_cli.emulator.operands import (
     flat_registers,
     folded,
     is_pointer,
+    likeness,
     misfit,
 )
 from teenycuda_cli.emulator.program import Program, callee
@@ -37,6 +38,22 @@ from teenycuda_cli.ptx.syntax import Function, Instruction, Module, Statement, V
 
 def _variables(statements: tuple[Statement, ...]) -> Iterator[Variable]:
     return (statement for statement in flat(statements) if isinstance(statement, Variable))
+
+
+def _named(candidates: set[str], functions: list[Function]) -> set[str]:
+    """Those of the names that stand in an instruction of the functions."""
+    found: set[str] = set()
+    if not candidates:
+        return found
+    for function in functions:
+        for statement in flat(function.body or ()):
+            if isinstance(statement, Instruction):
+                for operand in statement.operands:
+                    if type(operand) is not syntax.Integer:
+                        found.update(candidates.intersection(names(operand)))
+                if len(found) == len(candidates):
+                    return found
+    return found
 
 
 class Lowering:
@@ -52,6 +69,7 @@ class Lowering:
         self.program.code = self.functions.code
         self.calls = CallLowering(self.functions, self)
         self.missing: list[Missing] = []
+        self.fitting: set[tuple[Hashable, ...]] = set()  # operations with the likeness of operands that fit
         self.shared: dict[int, int] = {}
         self.operands: OperandLowering
         self.block: BasicBlock | None = None
@@ -78,21 +96,11 @@ class Lowering:
     # -------------------------------------------------------------- layout
 
     def _place_shared(self, reached: list[Function]) -> None:
-        used = {
-            name
-            for function in reached
-            for statement in flat(function.body or ())
-            if isinstance(statement, Instruction)
-            for operand in statement.operands
-            for name in names(operand)
-        }
-        module = [v for v in self.module.variables if v.space.startswith("shared") and v.name in used]
-        inner = [
-            v
-            for f in reached
-            for v in _variables(f.body or ())
-            if v.space.startswith("shared") and v.name in used
-        ]
+        module = [v for v in self.module.variables if v.space.startswith("shared")]
+        inner = [v for f in reached for v in _variables(f.body or ()) if v.space.startswith("shared")]
+        used = _named({variable.name for variable in (*module, *inner)}, reached)
+        module = [variable for variable in module if variable.name in used]
+        inner = [variable for variable in inner if variable.name in used]
         offset = 0
         dynamic_align = 1
         dynamic: list[Variable] = []
@@ -198,7 +206,7 @@ class Lowering:
                 self._statement(statement, scopes)
 
     def _statement(self, statement: Statement, scopes: Scopes) -> None:
-        if isinstance(statement, Instruction):
+        if type(statement) is Instruction:
             self.statement_instruction(statement, scopes)
         elif isinstance(statement, syntax.Loc):
             self.loc = statement
@@ -268,10 +276,13 @@ class Lowering:
             self.lack(instruction.offset, instruction.name, str(unknown))
             return
         operands = folded(operation, operands)
-        wrong = misfit(operation, operands)
-        if wrong:
-            self.lack(instruction.offset, instruction.name, wrong)
-            return
+        alike = (id(operation), *[likeness(source) for source in operands])
+        if alike not in self.fitting:
+            wrong = misfit(operation, operands)
+            if wrong:
+                self.lack(instruction.offset, instruction.name, wrong)
+                return
+            self.fitting.add(alike)
         predicate = None
         if instruction.predicate is not None:
             predicate = scopes.find_register(instruction.predicate)

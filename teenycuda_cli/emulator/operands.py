@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -38,14 +38,15 @@ class OperandLowering:
 
     def lower(self, operand: Any, scopes: Scopes) -> Source:  # noqa: PLR0911  (a case each)
         """The operand with its names resolved; UnknownOperand where it means nothing to the emulator."""
-        if isinstance(operand, syntax.Name):
-            return self._name(operand.text, scopes)
+        if type(operand) is syntax.Name:
+            found = scopes.known.get(operand.text)
+            return self._name(operand.text, scopes) if found is None else found
         if isinstance(operand, syntax.Integer):
             return Constant(operand.value)
         if isinstance(operand, syntax.Float):
             return FloatConstant(operand.bits, operand.width)
         if isinstance(operand, syntax.Address):
-            base = Constant(0) if operand.base is None else self._name(operand.base.text, scopes)
+            base = Constant(0) if operand.base is None else self.lower(operand.base, scopes)
             return Place(base, operand.offset)
         if isinstance(operand, syntax.Vector) and len(operand.elements) == 1:
             return self.lower(operand.elements[0], scopes)
@@ -63,7 +64,11 @@ class OperandLowering:
                 return elements[operand.index]
         raise UnknownOperand(f"an operand that the emulator does not take ({type(operand).__name__.lower()})")
 
-    def _name(self, name: str, scopes: Scopes) -> Source:  # noqa: PLR0911  (a case each)
+    def _name(self, name: str, scopes: Scopes) -> Source:
+        found = scopes.known[name] = self._looked_up(name, scopes)
+        return found
+
+    def _looked_up(self, name: str, scopes: Scopes) -> Source:  # noqa: PLR0911  (a case each)
         register = scopes.find_register(name)
         if register is not None:
             return register
@@ -107,6 +112,8 @@ class UnknownOperand(Exception):
 
 def flat_registers(source: Source) -> list[Register]:
     """The registers that an operand names."""
+    if type(source) is Constant:
+        return []
     if isinstance(source, Register):
         return [source]
     if isinstance(source, Not):
@@ -120,7 +127,7 @@ def flat_registers(source: Source) -> list[Register]:
 
 def folded(operation: Operation, operands: tuple[Source, ...]) -> tuple[Source, ...]:
     """Operands in which `variable+4`, where no memory is accessed, is an address itself."""
-    if not any(isinstance(source, Place) for source in operands):
+    if Place not in map(type, operands):
         return operands
     pairs = zip(operands, operation.expected, strict=False)
     return tuple([source if expected.types[0] == "address" else _sum(source) for source, expected in pairs])
@@ -136,9 +143,24 @@ def _sum(source: Source) -> Source:
     return source
 
 
+def likeness(source: Source) -> Hashable:
+    """What operands have in common that fit the same places of the same instruction."""
+    kind = type(source)
+    if isinstance(source, Register):
+        return source.type
+    if kind is Constant:
+        return "constant"
+    if isinstance(source, Place):
+        return kind, likeness(source.base)
+    if isinstance(source, Group):
+        return kind, *[likeness(element) for element in source.elements]
+    return source
+
+
 def misfit(operation: Operation, operands: tuple[Source, ...]) -> str:
     """Which operand cannot stand where it does, and what can; nothing where all are right.
 
+    Registers and constants are told apart by their types alone (see `likeness`).
     As ptxas has it: a register's size is that of the operand's type, unless
     the row lets wider ones in, and an effect's integers are in no float's register.
     """

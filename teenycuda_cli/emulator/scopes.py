@@ -40,10 +40,12 @@ class Scopes:
         self.shared = shared
         self.open: list[Scope] = [Scope()]
         self.entered = 0
+        self.known: dict[str, Source] = {}  # what names mean, looked up already; empty where that may change
 
     def enter(self, statements: tuple[Statement, ...]) -> None:
         """Open a scope: its labels are known from the beginning."""
         self.entered += 1
+        self.known.clear()
         mark = f"{self.function.name}:{self.entered}:"
         scope = Scope(mark=mark)
         for statement in statements:
@@ -60,10 +62,12 @@ class Scopes:
     def leave(self) -> None:
         """Close the innermost scope."""
         self.open.pop()
+        self.known.clear()
 
     def declare(self, statement: Registers | Variable) -> None:
         """A `.reg` statement or a variable of the innermost scope."""
         scope = self.open[-1]
+        self.known.clear()
         if isinstance(statement, Registers):
             for item in statement.registers:
                 if item.type == "b128":
@@ -87,10 +91,12 @@ class Scopes:
     def mark(self, name: str) -> None:
         """A label of the innermost scope that the text does not have."""
         scope = self.open[-1]
+        self.known.clear()
         scope.labels[name] = scope.mark + name
 
     def hide(self, name: str, variable: Variable) -> None:
         """A variable of the innermost scope that the text does not have, like another one."""
+        self.known.clear()
         self.open[-1].variables[name] = self.frame(replace(variable, name=name, space="param"))
 
     def frame(self, variable: Variable) -> Frame:
@@ -105,7 +111,7 @@ class Scopes:
 
     def register(self, name: str, type_name: str) -> Register:
         """A new register."""
-        register = Register(len(self.all), name, type_name, width_of(type_name), _tag(type_name))
+        register = Register(len(self.all), name, type_name, width_of(type_name), _TAGS.get(type_name, "i"))
         self.all.append(register)
         return register
 
@@ -156,5 +162,4 @@ class Scopes:
         return found[0], tuple([self.find_label(target) or target for target in found[1]])
 
 
-def _tag(type_name: str) -> str:
-    return {"pred": "p", "f32": "f4", "f64": "f8"}.get(type_name, "i")
+_TAGS = {"pred": "p", "f32": "f4", "f64": "f8"}

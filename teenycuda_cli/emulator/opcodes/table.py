@@ -102,6 +102,9 @@ class Table:
     decoded: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Operation | Unsupported] = field(
         default_factory=dict
     )
+    by_kinds: dict[tuple[str, tuple[str, ...], tuple[type, ...]], Operation | Unsupported] = field(
+        default_factory=dict
+    )
 
     def load(self) -> None:
         """Import every module of this package, whose rows then stand in the table."""
@@ -125,12 +128,19 @@ class Table:
 
     def decode(self, instruction: Instruction) -> Operation | Unsupported:
         """The operation that an instruction stands for, or why there is none."""
+        kinds = tuple(map(type, instruction.operands))
+        quick = (instruction.opcode, instruction.modifiers, kinds)
+        found = self.by_kinds.get(quick)
+        if found is not None:
+            return found
         shapes = tuple([_shape(operand) for operand in instruction.operands])
         key = (instruction.opcode, instruction.modifiers, shapes)
         found = self.decoded.get(key)
         if found is None:
             self.load()
             found = self.decoded[key] = self._find(*key)
+        if Vector not in kinds:  # whose lengths count
+            self.by_kinds[quick] = found
         return found
 
     def _find(
