@@ -1,4 +1,4 @@
-"""Calls while a program is lowered: which functions they reach, and what they become.
+"""Calls while a program is lowered: what they become.
 
 A call takes `.param` variables and gives them: registers and constants go
 through hidden ones, by ordinary loads and stores. A call by address becomes a
@@ -7,29 +7,15 @@ jump to one call by name for each function that the address may mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+from teenycuda_cli.emulator.functions import Functions
 from teenycuda_cli.emulator.ir import Frame, Register, Source
+from teenycuda_cli.emulator.parameters import bits, modifiers
 from teenycuda_cli.emulator.program import BUILT_IN, Call, call_of
 from teenycuda_cli.emulator.scopes import Scopes
-from teenycuda_cli.emulator.variables import CODE_BASE
 from teenycuda_cli.ptx import syntax
-from teenycuda_cli.ptx.syntax import (
-    Arguments,
-    Function,
-    Initializer,
-    Instruction,
-    LabelTable,
-    Module,
-    Name,
-    Operand,
-    Prototype,
-    Statement,
-    Variable,
-)
-
-_FLOATS = frozenset(("f32", "f64"))
+from teenycuda_cli.ptx.syntax import Arguments, Function, Instruction, Name, Operand, Prototype, Variable
 
 
 class Sink(Protocol):
@@ -49,124 +35,6 @@ class Sink(Protocol):
 
     def lack(self, offset: int, name: str, reason: str) -> None:
         """Something that the emulator lacks."""
-
-
-def flat(statements: tuple[Statement, ...]) -> Iterator[Statement]:
-    """All statements, those of inner scopes too, however deep."""
-    stack = [iter(statements)]
-    while stack:
-        statement = next(stack[-1], None)
-        if statement is None:
-            stack.pop()
-        elif isinstance(statement, syntax.Block):
-            stack.append(iter(statement.statements))
-        else:
-            yield statement
-
-
-def names(operand: Operand) -> Iterator[str]:
-    """All names in an operand."""
-    if isinstance(operand, (syntax.Name, syntax.Indexed)):
-        yield operand.base.text if isinstance(operand, syntax.Indexed) else operand.text
-    elif isinstance(operand, syntax.Address):
-        if operand.base is not None:
-            yield operand.base.text
-    elif isinstance(operand, syntax.Pair):
-        yield from names(operand.first)
-        yield from names(operand.second)
-    elif isinstance(operand, (syntax.Vector, syntax.Arguments, syntax.Compound)):
-        for element in operand.elements:
-            yield from names(element)
-
-
-def addressed(value: Initializer | None) -> Iterator[str]:
-    """The names whose addresses an initialiser holds."""
-    if isinstance(value, tuple):
-        for item in value:
-            yield from addressed(item)
-    elif isinstance(value, syntax.SymbolAddress):
-        yield value.name
-
-
-class Functions:
-    """The functions of a module: by name, by address, and those that a call may reach."""
-
-    def __init__(self, module: Module) -> None:
-        """Nothing is looked for until a call by address asks for it."""
-        self.module = module
-        self.code = {f.name: CODE_BASE + 16 * number for number, f in enumerate(module.functions)}
-        self.defined = {f.name: f for f in module.functions if f.body is not None}
-        aliases = {name: target for name, target in module.aliases if target in self.defined}
-        self.code |= {name: self.code[target] for name, target in aliases.items()}
-        self.defined |= {name: self.defined[target] for name, target in aliases.items()}
-        self.declared = {f.name: f for f in module.functions}
-        self._taken: tuple[Function, ...] | None = None
-
-    def reach(self, entry: Function) -> list[Function]:
-        """An entry with all the functions that it may come to call."""
-        reached = [entry]
-        known = {entry.name}
-        for function in reached:
-            for statement in flat(function.body or ()):
-                if isinstance(statement, Instruction) and statement.opcode == "call":
-                    for called in self._called(call_of(statement), function):
-                        if called.name not in known:
-                            known.add(called.name)
-                            reached.append(called)
-        return reached
-
-    def _called(self, call: Call, function: Function) -> Iterable[Function]:
-        if call.prototype is None:
-            found = self.defined.get(call.target)
-            return () if found is None else (found,)
-        return [
-            called
-            for statement in (*self._lists(call.prototype, function.body or ()),)
-            for called in self.candidates(statement)
-        ]
-
-    def _lists(self, name: str, body: tuple[Statement, ...]) -> Iterator[Prototype | LabelTable | Variable]:
-        for statement in (*flat(body), *self.module.variables):
-            if isinstance(statement, (Prototype, LabelTable, Variable)) and statement.name == name:
-                yield statement
-
-    def candidates(self, named: Prototype | LabelTable | Variable) -> list[Function]:
-        """The functions that a call by address may mean, by the last operand of the call."""
-        if isinstance(named, Prototype):
-            wanted = _sizes(named)
-            return [f for f in self.taken if not f.is_entry and _sizes(f) == wanted]
-        texts = named.targets if isinstance(named, LabelTable) else addressed(named.initializer)
-        found = [self.defined[text] for text in texts if text in self.defined]
-        return list({function.name: function for function in found}.values())
-
-    @property
-    def taken(self) -> tuple[Function, ...]:
-        """The functions whose address is somewhere in the module: any kernel may come to have it."""
-        if self._taken is None:
-            found = {name for v in self.module.variables for name in addressed(v.initializer)}
-            for function in self.module.functions:
-                for statement in flat(function.body or ()):
-                    if isinstance(statement, Instruction) and statement.opcode != "call":
-                        found |= {
-                            name for operand in statement.operands for name in names(operand)
-                        } & self.defined.keys()
-            unique = {self.defined[name].name: self.defined[name] for name in found if name in self.defined}
-            self._taken = tuple(sorted(unique.values(), key=lambda f: self.code[f.name]))
-        return self._taken
-
-    def absent(self, name: str) -> str:
-        """Why a function cannot be called."""
-        if name.startswith(("cuda", "__cuda")):
-            return "the device runtime (dynamic parallelism), which launches kernels from a kernel"
-        if name.startswith("__nv_"):
-            return "a function of libdevice, which is not in this file; link it in when compiling"
-        if name in self.declared:
-            return "the function is not defined in this file; link it first"
-        return "the function is not defined in this file"
-
-
-def _sizes(signature: Function | Prototype) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
-    return tuple([v.size for v in signature.returns]), tuple([v.size for v in signature.params])
 
 
 class CallLowering:
@@ -302,7 +170,7 @@ class CallLowering:
         source = None if is_sink else self.sink.operand(actual, scopes)
         if isinstance(source, Frame):
             return actual if source.size >= (formal.size or 0) else None
-        if not is_sink and (formal.shape or (isinstance(source, Register) and source.width != _bits(formal))):
+        if not is_sink and (formal.shape or (isinstance(source, Register) and source.width != bits(formal))):
             return None
         self._count += 1
         hidden = f"{formal.name} of {self._count}"
@@ -316,16 +184,6 @@ class CallLowering:
             load = Instruction("ld", modifiers(formal), (actual, place), instruction.offset, instruction.end)
             results.append(load)
         return Name(hidden)
-
-
-def modifiers(variable: Variable) -> tuple[str, ...]:
-    """Those of a load or store of a parameter."""
-    kind = variable.type if variable.type in _FLOATS else f"b{_bits(variable)}"
-    return ("param", f"v{variable.vector}", kind) if variable.vector > 1 else ("param", kind)
-
-
-def _bits(variable: Variable) -> int:
-    return 8 * (variable.size or 0) // variable.vector
 
 
 def _branch(instruction: Instruction, label: str, *, opposite: bool = False) -> Instruction:

@@ -44,11 +44,14 @@ class Exits:
         """Take each lane that is left through the rest of the loop, by itself."""
         few = self.few
         columns = [self._column(few.R[home]) for home in self.kernel.needs[self.loop.header]]
+        turns = 0
         for position, number in enumerate(few.index.tolist()):
             lane = Lane(few.batch, number)
             target, values = run(lane, tick, *[column[position] for column in columns])
+            turns = max(turns, lane.turns)
             if target != GONE:
                 self._leave_one(target, int(self.where[position]), values)
+        few.batch.scheduler.instructions += turns * self.kernel.length(self.loop)
 
     def _column(self, value: Any) -> list[Any]:
         """A register's values as Python numbers, one a lane."""

@@ -248,6 +248,7 @@ class EmulatedFunction:
             parameters=parameters,
             heap=self._device.heap,
             frames=program.stack_base,
+            cluster=config.cluster,
             number=self._device.launches,
             cooperative=config.cooperative,
             deadline=deadline,
@@ -316,3 +317,4 @@ class EmulatedFunction:
         options = self._device.options
         batch.scheduler = Scheduler(kernel, batch, options.watchdog, options.few_lanes)
         batch.scheduler.run(lanes)
+        batch.launch.clock += batch.scheduler.instructions

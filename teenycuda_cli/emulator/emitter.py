@@ -132,7 +132,8 @@ class Emitter:
             return self._float(source, type_name)
         if isinstance(source, Special):
             width = special.special_width(source.name)
-            return Argument(f"special(S, {source.name!r})", Kept("i", width))
+            kept = Kept("p", 1) if width == 1 else Kept("i", width)
+            return Argument(f"special(S, {source.name!r}, {self._index})", kept)
         if isinstance(source, Frame):
             return self._frame(source.offset)
         if isinstance(source, KernelParameter):

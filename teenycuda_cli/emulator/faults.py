@@ -121,7 +121,10 @@ def describe(site: Site, batch: Any, address: int, space: str) -> tuple[str, tup
         )
     if address < 4096:
         return f"used a null pointer: {access} at {address:#x}", ()
-    return f"went out of bounds: {access} at {address:#x}", nearest(arena, address, size)
+    freed = batch.launch.heap.was(address)
+    what = "went out of bounds" if freed is None else "used freed memory"
+    told = nearest(arena, address, size) if freed is None else (freed.name,)
+    return f"{what}: {access} at {address:#x}", told
 
 
 def _in(region: Any, address: int) -> str:

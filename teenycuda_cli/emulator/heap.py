@@ -112,4 +112,6 @@ class Free(BuiltIn):
         for lane, address in zip(numbers, self.argument(lanes, mask, arguments[0]).tolist(), strict=True):
             wrong = heap.give_back(address, f"freed in line {line}") if address else ""
             if wrong:
-                raise self.fault(lanes, lane, 1, f"freed {address:#x}, {wrong}")
+                before = heap.was(address)
+                extra = () if before is None else (before.name,)
+                raise self.fault(lanes, lane, 1, f"freed {address:#x}, {wrong}", extra)

@@ -9,6 +9,7 @@ import numpy as np
 
 from teenycuda_cli.emulator.codegen import generate
 from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.flow import Loop
 from teenycuda_cli.emulator.ir import Constant, Register, member_mask
 from teenycuda_cli.emulator.lanes import POISON
 from teenycuda_cli.emulator.lanewise import LoopWriter, NotLanewise
@@ -32,6 +33,7 @@ class Kernel:
         )  # the generator's text, no one else's
         self.functions: list[Callable[..., Any]] = [namespace[f"B{block.number}"] for block in program.blocks]
         self.first = program.functions[program.entry].first
+        self.sizes = [len(block.ops) for block in program.blocks]
         self.ranks = [block.rank for block in program.blocks]
         self.gathering = frozenset(block.number for block in program.blocks if block.gathers)
         self.members = {number: self._member(number) for number in self.gathering}
@@ -100,6 +102,10 @@ class Kernel:
                 (register.home, self._dtypes_of[register.home]) for register in written if register in live
             )
         return known
+
+    def length(self, loop: Loop) -> int:
+        """Operations in a loop."""
+        return sum(self.sizes[number] for number in loop.blocks)
 
     def lanewise(self, header: int) -> Callable[..., Any] | None:
         """The loop as plain Python for one lane, or None where it cannot be that."""

@@ -53,6 +53,7 @@ class Lane:
         """`number` counts in the batch."""
         self.batch = batch
         self.number = number
+        self.turns = 0  # of the loop that it was in
         self._views: dict[tuple[str, str], tuple[Any, Space, int]] = {}
 
     def view(self, space: str, code: str) -> tuple[Any, Space, int]:

@@ -107,6 +107,7 @@ class LoopWriter:
                 assert isinstance(label, Label)
                 self._go(self.program.labels[label.name], depth)
             elif opcode == "exit" or (opcode == "ret" and block.function.is_entry):
+                self._line("lane.turns = n", depth)
                 self._line(f"return {GONE}, ()", depth)
             else:
                 raise NotLanewise
@@ -123,6 +124,7 @@ class LoopWriter:
             self._line(f"pc = {target}", depth)
             self._line("continue", depth)
             return
+        self._line("lane.turns = n", depth)
         out = "".join([f"r{self.homes[home].number}, " for home, _ in self.changes(self.loop.header, target)])
         self._line(f"return {target}, ({out})", depth)
 

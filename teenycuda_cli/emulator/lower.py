@@ -6,7 +6,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from teenycuda_cli.emulator.calls import CallLowering, Functions, flat, modifiers, names
+from teenycuda_cli.emulator.calls import CallLowering
+from teenycuda_cli.emulator.expansion import elementwise
+from teenycuda_cli.emulator.functions import Functions
 from teenycuda_cli.emulator.ir import (
     BasicBlock,
     FunctionBody,
@@ -29,8 +31,10 @@ from teenycuda_cli.emulator.operands import (
     likeness,
     misfit,
 )
+from teenycuda_cli.emulator.parameters import SAVED_STACK, entering, hidden, leaving, register_of
 from teenycuda_cli.emulator.program import Program, callee
 from teenycuda_cli.emulator.scopes import Scopes
+from teenycuda_cli.emulator.walk import flat, names
 from teenycuda_cli.ptx import syntax
 from teenycuda_cli.ptx.source import Source as Text
 from teenycuda_cli.ptx.syntax import Function, Instruction, Module, Statement, Variable
@@ -147,10 +151,7 @@ class Lowering:
                 in_register = variable.space == "reg"
                 outer.variables[hidden(variable) if in_register else variable.name] = scopes.frame(variable)
                 if in_register:
-                    item = syntax.Register(
-                        variable.name, variable.type, variable.vector, None, variable.offset
-                    )
-                    scopes.declare(syntax.Registers((item,)))
+                    scopes.declare(register_of(variable))
         self.loc = None
         body.first = self._start(body).number
         self._prologue(function, scopes)
@@ -160,27 +161,15 @@ class Lowering:
 
     def _prologue(self, function: Function, scopes: Scopes) -> None:
         """Parameters into registers; results will go back out of them before each `ret`."""
-        at = function.offset
-        self.epilogue = []
-        if function.is_entry:
-            return
-        for variable in function.params:
-            if variable.space == "reg":
-                operands = (syntax.Name(variable.name), syntax.Address(syntax.Name(hidden(variable)), 0))
-                self.instruction(Instruction("ld", modifiers(variable), operands, at, at), scopes)
-        for variable in function.returns:
-            if variable.space == "reg":
-                results = (syntax.Address(syntax.Name(hidden(variable)), 0), syntax.Name(variable.name))
-                self.epilogue.append(Instruction("st", modifiers(variable), results, at, at))
-        if any(
+        keeps_stack = not function.is_entry and any(
             isinstance(statement, Instruction) and statement.opcode == "alloca"
             for statement in flat(function.body or ())
-        ):
-            outer = scopes.open[0]
-            outer.registers["stack at entry"] = scopes.register("%stack_at_entry", "b64")
-            operands_of_save = (syntax.Name("stack at entry"),)
-            self.instruction(Instruction("stacksave", ("u64",), operands_of_save, at, at), scopes)
-            self.epilogue.append(Instruction("stackrestore", ("u64",), operands_of_save, at, at))
+        )
+        if keeps_stack:
+            scopes.open[0].registers[SAVED_STACK] = scopes.register("%stack_at_entry", "b64")
+        self.epilogue = [] if function.is_entry else leaving(function, keeps_stack=keeps_stack)
+        for instruction in [] if function.is_entry else entering(function, keeps_stack=keeps_stack):
+            self.instruction(instruction, scopes)
 
     def _start(self, body: FunctionBody) -> BasicBlock:
         block = BasicBlock(len(self.program.blocks), body)
@@ -257,7 +246,8 @@ class Lowering:
         if instruction.opcode == "call":
             self.calls.lower(instruction, scopes)
         else:
-            self.instruction(instruction, scopes)
+            for part in elementwise(instruction, scopes):
+                self.instruction(part, scopes)
 
     def instruction(self, instruction: Instruction, scopes: Scopes) -> None:
         """Lower one instruction; a call is one by name, of `.param` variables."""
@@ -392,8 +382,3 @@ def _closure(name: str, functions: dict[str, FunctionBody]) -> set[str]:
             found.add(called)
             stack += functions[called].calls
     return found
-
-
-def hidden(variable: Variable) -> str:
-    """The name of the `.param` variable behind a parameter in a register."""
-    return f"{variable.name} in .param"

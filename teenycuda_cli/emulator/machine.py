@@ -36,6 +36,7 @@ class Launch:
     parameters: bytes
     heap: Heap
     frames: int = 0  # bytes of a thread's local memory before the stack
+    cluster: Dim3 | None = None
     number: int = 1
     cooperative: bool = False
     deadline: float | None = None
@@ -145,10 +146,10 @@ class Batch:
         """1 along one axis of the grid or the block, 0 along the others."""
         return tuple([1 if (kind, axis) == wanted else 0 for kind, axis, _ in self.axes])
 
-    def clock(self) -> int:
-        """A cycle counter that never stands still."""
+    def clock(self, before: int) -> int:
+        """Instructions that ran so far, `before` of them in the block under way; it never stands still."""
         self.launch.clock += 1
-        return self.launch.clock * 16
+        return self.launch.clock + int(self.scheduler.instructions) + before
 
     def place(self, lane: int) -> tuple[Dim3, Dim3]:
         """Block and thread of a lane."""

@@ -24,7 +24,7 @@ from teenycuda_cli.emulator.ir import (
 from teenycuda_cli.emulator.opcodes.table import OTHER_KINDS, Expected, Operation
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.scopes import Scopes
-from teenycuda_cli.emulator.special import is_special
+from teenycuda_cli.emulator.special import is_special, may_read
 from teenycuda_cli.ptx import syntax
 
 
@@ -165,11 +165,24 @@ def misfit(operation: Operation, operands: tuple[Source, ...]) -> str:
     the row lets wider ones in, and an effect's integers are in no float's register.
     """
     is_effect = operation.form.kind == "effect"
+    opcode = operation.form.opcode
     for number, (source, expected) in enumerate(zip(operands, operation.expected, strict=False), 1):
         wrong = _misplaced(source, expected, is_effect=is_effect)
+        if not wrong and not _reads_well(opcode, source, expected):
+            wrong = f"a special register, which {opcode} does not read as .{expected.types[0]}"
         if wrong:
             return f"operand {number} is {wrong}"
     return ""
+
+
+def _reads_well(opcode: str, source: Source, expected: Expected) -> bool:
+    """Whether special registers stand only where they can be read."""
+    elements = source.elements if isinstance(source, Group) else (source,)
+    return all(
+        may_read(element.name, opcode, name)
+        for element, name in zip(elements, expected.types, strict=False)
+        if isinstance(element, Special)
+    )
 
 
 def _misplaced(source: Source, expected: Expected, *, is_effect: bool) -> str:

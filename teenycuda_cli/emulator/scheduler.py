@@ -39,6 +39,7 @@ class Scheduler:
         self.batch = batch
         self.limit = limit
         self.steps = 0
+        self.instructions = 0
         self.parking = Parking()
         self.copies = Copies()
         self.barriers = Barriers(kernel, batch, self.parking)
@@ -103,7 +104,8 @@ class Scheduler:
         self, lanes: Lanes, pending: dict[int, Mask], loop: Loop | None, exits: Exits | None
     ) -> None:
         """Run until nothing is pending; within a loop, hand lanes that leave it to `exits`."""
-        functions, inside = self.kernel.functions, None if loop is None else loop.blocks
+        functions, sizes = self.kernel.functions, self.kernel.sizes
+        inside = None if loop is None else loop.blocks
         since: dict[int, int] = dict.fromkeys(pending, self.steps)
         deferred: set[int] = set()
         while pending:
@@ -141,6 +143,7 @@ class Scheduler:
                 else:
                     pending[target] = part
                     since[target] = self.steps
+            self.instructions += sizes[block]
 
     def _release_others(self, lanes: Lanes, pending: dict[int, Mask], since: dict[int, int]) -> None:
         """Lanes spin: what they wait for may stand behind a barrier that all of a block have come to."""

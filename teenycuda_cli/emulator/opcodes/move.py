@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from teenycuda_cli.emulator.effects import effect
+from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.ir import Op
 from teenycuda_cli.emulator.numerics import moves
 from teenycuda_cli.emulator.opcodes.table import Modifiers, Value, op
 
@@ -52,3 +55,14 @@ def unpack4(m: Modifiers) -> Value:
 def selp(m: Modifiers) -> Value:
     """a where c holds, else b."""
     return Value(moves.select(m["type"]), lane="{0} if {2} else {1}")
+
+
+@effect(
+    "mov.vec.type d, a",
+    vec="v2 v4",
+    type="b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64",
+    isa=_MOV,
+)
+def whole_vector(emit: Emitter, op: Op) -> None:
+    """Lowered to one `mov` an element: never emitted itself."""
+    raise NotImplementedError(op.instruction.name)

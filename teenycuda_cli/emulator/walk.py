@@ -1,0 +1,45 @@
+"""Walks through a parsed body: its statements, and the names in operands and initialisers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from teenycuda_cli.ptx import syntax
+from teenycuda_cli.ptx.syntax import Initializer, Operand, Statement
+
+
+def flat(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+    """All statements, those of inner scopes too, however deep."""
+    stack = [iter(statements)]
+    while stack:
+        statement = next(stack[-1], None)
+        if statement is None:
+            stack.pop()
+        elif isinstance(statement, syntax.Block):
+            stack.append(iter(statement.statements))
+        else:
+            yield statement
+
+
+def names(operand: Operand) -> Iterator[str]:
+    """All names in an operand."""
+    if isinstance(operand, (syntax.Name, syntax.Indexed)):
+        yield operand.base.text if isinstance(operand, syntax.Indexed) else operand.text
+    elif isinstance(operand, syntax.Address):
+        if operand.base is not None:
+            yield operand.base.text
+    elif isinstance(operand, syntax.Pair):
+        yield from names(operand.first)
+        yield from names(operand.second)
+    elif isinstance(operand, (syntax.Vector, syntax.Arguments, syntax.Compound)):
+        for element in operand.elements:
+            yield from names(element)
+
+
+def addressed(value: Initializer | None) -> Iterator[str]:
+    """The names whose addresses an initialiser holds."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from addressed(item)
+    elif isinstance(value, syntax.SymbolAddress):
+        yield value.name
