@@ -14,7 +14,7 @@ from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import Lanes, Mask
 from teenycuda_cli.emulator.machine import Batch
 from teenycuda_cli.emulator.mbarriers import Parking
-from teenycuda_cli.emulator.opcodes.barrier import BarrierSite
+from teenycuda_cli.emulator.opcodes.barrier import CLUSTER_BARRIER, BarrierSite
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +38,7 @@ class Barriers:
         self.kernel = kernel
         self.batch = batch
         self.waiting: list[Arrival] = []
+        self.passed: Any = None  # lanes that have yet to come to `barrier.cluster.wait`, and need not wait
 
     def arrive(
         self,
@@ -51,13 +52,25 @@ class Barriers:
     ) -> Any:
         """Lanes are at a barrier; those that do not wait go on."""
         here = np.ones(lanes.shape, bool) if mask is None else mask
-        self._check(site, here, barrier, 15, 1, "a barrier that there is not: {}; they are 0 to 15")
+        if site.op.operands:
+            self._check(site, here, barrier, 15, 1, "a barrier that there is not: {}; they are 0 to 15")
+        elif not site.counts and self.passed is not None:
+            return self._pass(lanes, site, following, here)
         if count is not None:
             self._check(site, here, count, 1 << 31, 32, "a thread count that is no multiple of 32: {}")
         # other lanes run on while these wait, and use the same buffers
         barrier, count, contribution = duplicate(barrier), duplicate(count), duplicate(contribution)
         self.waiting.append(Arrival(site, barrier, count, contribution, following, here))
         return () if site.waits else ((following, mask),)
+
+    def _pass(self, lanes: Lanes, site: BarrierSite, following: int, here: Any) -> Any:
+        """Lanes come to wait for what may be over: those that it is over for go on."""
+        passing = here & self.passed
+        self.passed &= ~passing
+        rest = here & ~passing
+        if rest.any():
+            self.waiting.append(Arrival(site, CLUSTER_BARRIER, None, None, following, rest))
+        return ((following, passing),) if passing.any() else ()
 
     def _check(self, site: BarrierSite, here: Any, value: Any, most: int, step: int, what: str) -> None:
         """LaunchError where lanes give a barrier a number that it cannot have."""
@@ -80,35 +93,28 @@ class Barriers:
         """
         first = self.waiting[0]
         running = bool(pending or self.parking)
-        if not running and len(self.waiting) == 1 and first.count is None and not first.site.reduction:
+        if not running and self._is_plain():
             self.waiting = []
             pending[first.following] = None if first.mask.all() else first.mask
             return True
         alive = self._alive(pending)
         living = alive.sum(axis=1)
-        arrived: dict[int, Any] = {}
-        expected: dict[int, Any] = {}
         split = self._by_barrier()
-        for barrier, arrival in split:
-            here = arrival.mask.reshape(alive.shape).sum(axis=1)
-            arrived[barrier] = arrived.get(barrier, 0) + here
-            wanted = living
-            if arrival.count is not None:
-                wanted = self._counts(arrival, alive.shape)
-            previous = expected.get(barrier)
-            now_expected = np.where(here > 0, wanted, 0 if previous is None else previous)
-            expected[barrier] = now_expected
-        going = {b: (arrived[b] >= expected[b]) & (arrived[b] > 0) for b in arrived}
+        going = self._going(split, living, alive.shape)
         if not any(g.any() for g in going.values()):
             if running:
                 return False
             raise self._deadlock(living)
+        nowhere = np.zeros(len(alive), bool)
+        if CLUSTER_BARRIER in going:
+            self._over(split, going[CLUSTER_BARRIER])
         left: list[Arrival] = []
         reductions: list[tuple[int, Arrival, Any]] = []
         for barrier, arrival in split:
             here = arrival.mask.reshape(alive.shape)
-            leaving = here & going[barrier][:, None]
-            staying = here & ~going[barrier][:, None]
+            goes = going.get(barrier, nowhere)[:, None]
+            leaving = here & goes
+            staying = here & ~goes
             if arrival.site.waits and leaving.any():
                 part = leaving.reshape(lanes.shape)
                 if arrival.site.reduction:
@@ -132,6 +138,38 @@ class Barriers:
             if mask is not None and mask.all():
                 pending[block] = None
         return True
+
+    def _going(self, split: list[tuple[int, Arrival]], living: Any, shape: tuple[int, int]) -> dict[int, Any]:
+        """For each barrier, in which blocks all have come that it waits for."""
+        arrived: dict[int, Any] = {}
+        expected: dict[int, Any] = {}
+        for barrier, arrival in split:
+            if not arrival.site.counts:
+                continue
+            here = arrival.mask.reshape(shape).sum(axis=1)
+            arrived[barrier] = arrived.get(barrier, 0) + here
+            wanted = living if arrival.count is None else self._counts(arrival, shape)
+            expected[barrier] = np.where(here > 0, wanted, expected.get(barrier, 0))
+        return {b: (arrived[b] >= expected[b]) & (arrived[b] > 0) for b in arrived}
+
+    def _is_plain(self) -> bool:
+        """Whether one arrival of all lanes at one barrier is all there is."""
+        first = self.waiting[0]
+        return (
+            len(self.waiting) == 1 and first.count is None and not first.site.reduction and first.site.counts
+        )
+
+    def _over(self, split: list[tuple[int, Arrival]], going: Any) -> None:
+        """The cluster's barrier is over in some blocks: lanes that have not come to wait for it need not."""
+        if self.passed is None:
+            self.passed = np.zeros(self.batch.full.shape, bool)
+        going = np.repeat(going, self.batch.threads).reshape(self.passed.shape)
+        for barrier, arrival in split:
+            if barrier == CLUSTER_BARRIER and arrival.site.counts:
+                self.passed |= arrival.mask & going
+        for barrier, arrival in split:
+            if barrier == CLUSTER_BARRIER and not arrival.site.counts:
+                self.passed &= ~(arrival.mask & going)
 
     def _alive(self, pending: dict[int, Mask]) -> Any:
         """The threads of each block that wait or run."""
@@ -213,7 +251,8 @@ class Barriers:
             if count:
                 line, _, _ = faults.where(self.kernel.program, arrival.site.op)
                 verb = "wait" if arrival.site.waits else "arrived"
-                lines.append(f"{count} threads {verb} at barrier {barrier}, line {line}")
+                name = "the cluster's barrier" if barrier == CLUSTER_BARRIER else f"barrier {barrier}"
+                lines.append(f"{count} threads {verb} at {name}, line {line}")
         return tuple(lines)
 
     def _deadlock(self, living: Any) -> Exception:

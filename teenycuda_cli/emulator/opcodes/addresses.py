@@ -1,4 +1,4 @@
-"""What concerns addresses and the order of accesses: cvta, isspacep, prefetch, fences."""
+"""What concerns addresses: cvta and isspacep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Register
 from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
-from teenycuda_cli.emulator.opcodes.memory import SCOPES, SPACES, space_of
+from teenycuda_cli.emulator.opcodes.memory import SPACES, space_of
 from teenycuda_cli.emulator.opcodes.table import Modifiers
 
 _WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}
@@ -78,35 +78,3 @@ def _in_space(name: str) -> Any:
         return ~found if type(found) is np.ndarray else not found
 
     return test
-
-
-@effect(
-    "prefetch{.space}.level [a]",
-    "prefetchu.level [a]",
-    "applypriority{.space}.level [a], size",
-    "discard{.space}.level [a], size",
-    space="global local const param",
-    types="size:u32=",
-    level="L1 L2 L2::evict_last L2::evict_normal L2::128 L2",
-    isa="data-movement-and-conversion-instructions-prefetch-prefetchu",
-    keeps_memory=True,
-)
-def prefetch(emit: Emitter, op: Op) -> None:
-    """Nothing: there is no cache."""
-
-
-@effect(
-    "membar.level ",
-    "fence{.sem}.scope ",
-    "fence.proxy.proxykind ",
-    "fence.proxy.async.within ",
-    level="cta gl sys gpu cluster",
-    sem="sc acq_rel acquire release",
-    scope=SCOPES,
-    proxykind="alias async tensormap::generic",
-    within="global shared::cta shared::cluster",
-    isa="parallel-synchronization-and-communication-instructions-membar",
-    keeps_memory=True,
-)
-def membar(emit: Emitter, op: Op) -> None:
-    """Nothing: what a lane writes, all lanes see at once."""

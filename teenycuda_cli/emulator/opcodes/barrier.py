@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
-from teenycuda_cli.emulator.ir import Nowhere, Op, Register, Source
+from teenycuda_cli.emulator.ir import Constant, Nowhere, Op, Register, Source
 from teenycuda_cli.emulator.opcodes.control import predicate_text, remaining
 
 _BAR = "parallel-synchronization-and-communication-instructions-bar"
@@ -14,10 +14,11 @@ _BAR = "parallel-synchronization-and-communication-instructions-bar"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BarrierSite:
-    """A barrier instruction: whether lanes wait at it, and what it reduces into which register."""
+    """A barrier instruction: whether lanes wait at it and count, and what it reduces into which register."""
 
     op: Op
     waits: bool
+    counts: bool = True
     reduction: str = ""
     home: int = -1
 
@@ -76,16 +77,18 @@ def bar_arrive(emit: Emitter, op: Op) -> None:
 )
 @effect(
     "barrier{.cta}.red.popc{.aligned}.u32 d, a, {!}c",
+    "barrier{.cta}.red.popc{.aligned}.u32 d, a, b, {!}c",
     cta="cta",
-    types="d:u32 a:u32 c:pred",
+    types="d:u32 a:u32 b:u32 c:pred",
     isa=_BAR,
     ends_block=True,
 )
 @effect(
     "barrier{.cta}.red.op{.aligned}.pred p, a, {!}c",
+    "barrier{.cta}.red.op{.aligned}.pred p, a, b, {!}c",
     cta="cta",
     op="and or",
-    types="p:pred a:u32 c:pred",
+    types="p:pred a:u32 b:u32 c:pred",
     isa=_BAR,
     ends_block=True,
 )
@@ -95,9 +98,27 @@ def bar_red(emit: Emitter, op: Op) -> None:
     home = destination.home if isinstance(destination, Register) else -1
     reduction = op.operation.modifiers.get("op", "popc")
     contribution = emit.argument(op.operands[-1], "pred").text
-    _arrive(emit, op, BarrierSite(op, True, reduction, home), op.operands[1:-1], contribution)
+    site = BarrierSite(op, True, reduction=reduction, home=home)
+    _arrive(emit, op, site, op.operands[1:-1], contribution)
     if isinstance(destination, Register):
         emit.forget(destination)
+
+
+_CLUSTER = "parallel-synchronization-and-communication-instructions-barrier-cluster"
+CLUSTER_BARRIER = 16
+"""The number of the barrier of a cluster, which is one block, behind the sixteen of a block."""
+
+
+@effect("barrier.cluster.arrive{.sem}{.aligned} ", sem="release relaxed", isa=_CLUSTER, ends_block=True)
+def cluster_arrive(emit: Emitter, op: Op) -> None:
+    """Count at the cluster's barrier, and go on."""
+    _arrive(emit, op, BarrierSite(op, False), (Constant(CLUSTER_BARRIER),))
+
+
+@effect("barrier.cluster.wait{.sem}{.aligned} ", sem="acquire", isa=_CLUSTER, ends_block=True)
+def cluster_wait(emit: Emitter, op: Op) -> None:
+    """Wait until all threads of the cluster have counted."""
+    _arrive(emit, op, BarrierSite(op, True, counts=False), (Constant(CLUSTER_BARRIER),))
 
 
 def _arrive(
