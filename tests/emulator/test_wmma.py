@@ -371,6 +371,27 @@ def test_every_element_is_checked() -> None:
     assert "must be aligned to 8" in error.message
 
 
+@pytest.mark.parametrize(
+    ("start", "stride", "at"), [(8, 16, "0x8"), (0, 12, "0x18"), (16, 24, ""), (0, 8, "")]
+)
+def test_rows_in_shared_memory_begin_at_16_bytes(start: int, stride: int, at: str) -> None:
+    """The hardware reads f16 factors there by rows, as ldmatrix does; out of global memory by words."""
+    registers = "{" + ", ".join(f"%r{k}" for k in range(8)) + "}"
+    load = "wmma.load.b.sync.aligned.row.m16n16k16.{}.f16 {}, [{}+{}], {};"
+    body = INDEX + load.format("shared", registers, "s", start, stride)
+    session = Session(entry(body, before=".shared .align 128 .b8 s[1024];"))
+    out = session.buffer("out", np.zeros(256, np.float32))
+    if at:
+        with pytest.raises(LaunchError) as caught:
+            session.launch(out)
+        told = f"used a misaligned address: a load of 16 bytes in shared memory at {at} must be aligned to 16"
+        assert caught.value.message == f"the kernel k {told}"
+    else:
+        session.launch(out)
+    words = Session(entry(load.format("global", registers, "%out", start, stride)))
+    words.launch(words.buffer("out", np.zeros(256, np.float32)))
+
+
 def test_lanes_must_agree_on_address_and_stride() -> None:
     """What lanes of one warp give differently is a fault."""
     apart = "setp.eq.u32 %p1, %r76, 40; @%p1 {};\n"

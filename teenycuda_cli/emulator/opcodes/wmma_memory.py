@@ -28,6 +28,7 @@ _TILE = 8
 _WORD = 32
 _HALF = 16
 _BYTE = 8
+_ROW = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +50,7 @@ class Plan:
     dtype: Any
     parts: int
     turns: bool  # 8 × 8 tiles of 16 bits are turned over in registers
+    by_rows: bool  # out of shared memory, rows of 16 bytes are read at once
 
 
 @cache
@@ -74,7 +76,9 @@ def plan(shape: str, matrix: str, type_name: str, layout: str) -> Plan:
         Piece(outer[first, 0], inner[first, 0] * bits // 8, first, count)
         for first in range(0, len(outer), count)
     ]
-    return Plan(found, tuple(pieces), dtype, units, bits == _HALF and not matches)
+    turns = bits == _HALF and not matches
+    by_rows = matrix in ("a", "b") and found.bits <= _HALF and (matches or turns)
+    return Plan(found, tuple(pieces), dtype, units, turns, by_rows)
 
 
 class Matrix:
@@ -98,6 +102,8 @@ class Matrix:
         base = base.astype(np.int64) + site.offset
         steps = self._uniform(lanes, lanes.integers(stride, _WORD), mask, "stride")
         steps = self._bytes(steps.astype(np.int64) & 0xFFFFFFFF)
+        if self.plan.by_rows and site.space == "shared":
+            self._check_rows(lanes, base, steps, mask)
         for piece in self.plan.pieces:
             places = np.broadcast_to(base + piece.outer * steps + piece.inner, (lanes.count // WARP, WARP))
             for found in positions(self.sites[piece.count], lanes, places.reshape(lanes.shape), mask):
@@ -116,6 +122,21 @@ class Matrix:
             told = f"ran wmma with lanes of a warp that give another {what} than the first"
             raise faults.fault(self.site.program, self.site.op, lanes, int(failing[0]), len(failing), told)
         return rows[:, :1]
+
+    def _check_rows(self, lanes: Lanes, base: Any, steps: Any, mask: Mask) -> None:
+        """Rows of shared memory that the hardware reads as ldmatrix does begin at multiples of 16 bytes."""
+        bad = np.broadcast_to(((base | steps) & (_ROW - 1)) != 0, (lanes.count // WARP, WARP))
+        if mask is not None:
+            bad = bad & mask.reshape(-1, WARP)
+        if not bad.any():
+            return
+        addresses = np.broadcast_to(np.where(base & (_ROW - 1), base, base + steps), bad.shape)
+        numbers = lanes.numbers(mask)
+        site = replace(self.site, offset=0, size=_ROW)
+        active = slice(None) if mask is None else mask.reshape(-1)
+        raise faults.refuse(
+            site, lanes, numbers, addresses.reshape(-1)[active], bad.reshape(-1)[active], "shared"
+        )
 
     def _bytes(self, stride: Any) -> Any:
         """A stride in bytes; of elements less than a word, as many as fill words."""
