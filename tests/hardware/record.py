@@ -1,7 +1,9 @@
-"""Records what the hardware gives for every case: `python -m tests.hardware.record --out DIR`.
+"""Records what the hardware gives for every case and trial: `python -m tests.hardware.record --out DIR`.
 
 Writes DIR/outputs.xz, which belongs beside this file, and DIR/differing.npz:
-the whole outputs of the cases in which the emulator differs, to find out why.
+the whole outputs of those in which the emulator differs, to find out why.
+`--only values`, `effects` or `missing` records a part alone; what the file
+here has of the others is taken over.
 """
 
 from __future__ import annotations
@@ -23,23 +25,32 @@ from teenycuda_cli.driver.registry import open_device
 from tests.hardware.emulated import evaluated
 from tests.hardware.forms import Case, cases
 from tests.hardware.inputs import Array, digest, inputs, signature
+from tests.hardware.effects import all_trials
 from tests.hardware.kernels import Module, modules
-from tests.hardware.recording import Recording
+from tests.hardware.recording import FILE, Recording, read
 from tests.hardware.running import Outcome, refusals, run, without
+from tests.hardware.trials import Trial, TrialModule, input_digest, trial_modules
 
 ARCH = "sm_90"
 DIFFERING_BYTES = 40 << 20
+PARTS = ("all", "values", "effects", "missing")
 
 
-def tried(pattern: str = "") -> list[Case]:
-    """The cases whose text matches a pattern."""
-    found = [case for case in cases() if isinstance(case, Case)]
+def tried(part: str, pattern: str, known: Recording | None) -> list[Case | Trial]:
+    """The cases and trials of a part ("values", "effects", "missing": not in `known`) that match a pattern."""
+    found: list[Case | Trial] = []
+    if part != "effects":
+        found += [case for case in cases() if isinstance(case, Case)]
+    if part != "values":
+        found += all_trials()
+    if part == "missing" and known is not None:
+        found = [case for case in found if case.text not in known and case.text not in known.failures]
     return [case for case in found if re.search(pattern, case.text)]
 
 
-def legal(module: Module) -> tuple[Module, list[tuple[Case, str]]]:
+def legal(module: Module | TrialModule) -> tuple[Module | TrialModule, list[tuple[Case | Trial, str]]]:
     """The module without what nvJitLink refuses, and what that is; all of it where there is no nvJitLink."""
-    refused: list[tuple[Case, str]] = []
+    refused: list[tuple[Case | Trial, str]] = []
     while module.kernels:
         try:
             assembly = assemble(module.text.encode(), arch=ARCH)
@@ -56,9 +67,10 @@ def legal(module: Module) -> tuple[Module, list[tuple[Case, str]]]:
 class Recorder:
     """Collects outcomes into a recording, and keeps whole outputs where the emulator differs."""
 
-    def __init__(self, device: str) -> None:
-        """`device` is what the recording says it was made on."""
-        self.recording = Recording(device)
+    def __init__(self, recording: Recording, emulator: Device) -> None:
+        """What is recorded is added to a recording, and compared with what the emulator gives."""
+        self.recording = recording
+        self.emulator = emulator
         self.differing: dict[str, Array] = {}
         self.verdicts: Counter[str] = Counter()
         self._inputs: dict[str, Sequence[Array]] = {}
@@ -71,10 +83,10 @@ class Recorder:
             self.recording.failures[case.text] = outcome.failure
             self.verdicts["failed"] += 1
             return
-        read = self._read(case)
+        self.recording.failures.pop(case.text, None)
         self.recording.add(case.text, outcome.results, whole=case.approximate)
         try:
-            own = evaluated(case, read)
+            own = self._own(case)
             same = all(np.array_equal(a, b) for a, b in zip(own, outcome.results, strict=True))
             verdict = "same" if same else "differs"
         except Exception as error:  # whatever the emulator does, the hardware's outputs are kept
@@ -85,6 +97,16 @@ class Recorder:
             for index, result in enumerate(outcome.results):
                 self.differing[f"{case.text} #{index}"] = result
                 self._bytes += result.nbytes
+
+    def _own(self, case: Case | Trial) -> Sequence[Array]:
+        """What the emulator gives, and a note of the inputs."""
+        if isinstance(case, Case):
+            return evaluated(case, self._read(case))
+        self.recording.inputs[case.text] = input_digest(case)
+        (outcome,) = run(self.emulator, next(iter(trial_modules([case]))))
+        if outcome.failure:
+            raise RuntimeError(outcome.failure)
+        return outcome.results
 
     def _read(self, case: Case) -> Sequence[Array]:
         key = signature(case.read)
@@ -102,9 +124,10 @@ class Recorder:
         np.savez_compressed(out / "differing.npz", **arrays)
 
 
-def outcomes(device: Device, chosen: Sequence[Case]) -> Iterator[Outcome]:
-    """What becomes of each case on a device."""
-    for module in modules(chosen):
+def outcomes(device: Device, chosen: Sequence[Case | Trial]) -> Iterator[Outcome]:
+    """What becomes of each case and trial on a device."""
+    made = modules([case for case in chosen if isinstance(case, Case)])
+    for module in (*made, *trial_modules([case for case in chosen if isinstance(case, Trial)])):
         kept, refused = legal(module)
         yield from (Outcome(case, failure=f"refused: {reason}") for case, reason in refused)
         yield from run(device, kept)
@@ -115,15 +138,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="the folder for the files")
     parser.add_argument("--device", default="cuda", help="cpu for a dry run on the emulator")
-    parser.add_argument("--only", default="", help="a pattern: record only the cases that match it")
+    parser.add_argument("--only", choices=PARTS, default="all", help="record this part alone")
+    parser.add_argument("--match", default="", help="a pattern: record only what matches it")
     options = parser.parse_args()
     start = time.monotonic()
-    with open_device(options.device) as device:
+    with open_device(options.device) as device, open_device("cpu") as emulator:
         driver = getattr(device, "version", 0) // 10
         chip = device.name.removeprefix("NVIDIA ")
-        recorder = Recorder(f"{chip}, {device.arch}, CUDA {driver // 100}.{driver % 100}")
+        name = f"{chip}, {device.arch}, CUDA {driver // 100}.{driver % 100}"
+        known = read() if FILE.exists() and (options.only != "all" or options.match) else Recording(name)
+        if known.device != name:
+            print(f"what there is was recorded on {known.device} and is left out", file=sys.stderr)
+            known = Recording(name)
+        recorder = Recorder(known, emulator)
         try:
-            for outcome in outcomes(device, tried(options.only)):
+            for outcome in outcomes(device, tried(options.only, options.match, known)):
                 recorder.take(outcome)
         finally:
             recorder.write(options.out)

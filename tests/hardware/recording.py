@@ -114,13 +114,23 @@ class Recording:
         """How many cases there are results for."""
         return len(self._places)
 
+    def drop(self, text: str) -> None:
+        """Forget a case."""
+        self._places.pop(text, None)
+        self.failures.pop(text, None)
+
     def add(self, text: str, results: Sequence[Array], *, whole: bool) -> None:
         """Keep the results of a case; all of their lanes with `whole`."""
         self._places[text] = [self._add(result, whole) for result in results]
 
     def _add(self, result: Array, whole: bool) -> list[int]:
         data = _planes(result)
-        whole = whole or len(data) < _SMALL or len(lzma.compress(data, preset=0)) < _SMALL
+        whole = (
+            whole
+            or len(data) < _SMALL
+            or len(result) < 2 * SAMPLE
+            or len(lzma.compress(data, preset=0)) < _SMALL
+        )
         if not whole:
             data = b"".join(_hashes(result)) + _planes(result[sampled(len(result))])
         blob = self._known.setdefault(data, len(self._blobs))
@@ -160,7 +170,8 @@ def read(path: Path = FILE) -> Recording:
     head = json.loads(data[8 : 8 + length])
     recording = Recording(head["device"], head["inputs"], head["failures"], head["cases"])
     at = 8 + length
-    for size in head["blobs"]:
+    for number, size in enumerate(head["blobs"]):
         recording._blobs.append(data[at : at + size])
+        recording._known[recording._blobs[-1]] = number
         at += size
     return recording

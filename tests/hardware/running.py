@@ -14,6 +14,7 @@ from teenycuda_cli.errors import TeenycudaError
 from tests.hardware.forms import Case
 from tests.hardware.inputs import Array, inputs
 from tests.hardware.kernels import BLOCK, Kernel, Module, modules
+from tests.hardware.trials import Trial, TrialKernel, TrialModule, launched
 
 _LINE = re.compile(r"line (\d+)")
 
@@ -22,12 +23,12 @@ _LINE = re.compile(r"line (\d+)")
 class Outcome:
     """What a device gave for a case: an array of unsigned numbers a result; or why there is none."""
 
-    case: Case
+    case: Case | Trial
     results: tuple[Array, ...] = ()
     failure: str = ""
 
 
-def run(device: Device, module: Module) -> Iterator[Outcome]:
+def run(device: Device, module: Module | TrialModule) -> Iterator[Outcome]:
     """The outcomes of a module's cases; those on lines that the assembler refuses fail alone."""
     while module.kernels:
         try:
@@ -35,20 +36,29 @@ def run(device: Device, module: Module) -> Iterator[Outcome]:
         except TeenycudaError as error:
             refused = refusals(module, [*error.context, str(error)])
             if not refused:
-                yield from (Outcome(case, failure=str(error)) for case in module.lines.values())
+                yield from (Outcome(case, failure=str(error)) for case in cases_of(module))
                 return
             yield from (Outcome(case, failure=reason) for case, reason in refused)
             module = without(module, [case for case, _ in refused])
             continue
         with loaded:
             for kernel in module.kernels:
-                yield from _run_kernel(device, loaded, kernel)
+                if isinstance(kernel, TrialKernel):
+                    results, failure = launched(device, loaded, kernel)
+                    yield Outcome(kernel.trial, results, failure)
+                else:
+                    yield from _run_kernel(device, loaded, kernel)
         return
 
 
-def refusals(module: Module, messages: Sequence[str]) -> list[tuple[Case, str]]:
+def cases_of(module: Module | TrialModule) -> list[Case | Trial]:
+    """What a module tries, each once."""
+    return list({case.text: case for case in module.lines.values()}.values())
+
+
+def refusals(module: Module | TrialModule, messages: Sequence[str]) -> list[tuple[Case | Trial, str]]:
     """The cases that an assembler's messages name by line, each with the first message."""
-    found: dict[str, tuple[Case, str]] = {}
+    found: dict[str, tuple[Case | Trial, str]] = {}
     for message in messages:
         match = _LINE.search(message)
         case = module.lines.get(int(match[1])) if match else None
@@ -57,9 +67,11 @@ def refusals(module: Module, messages: Sequence[str]) -> list[tuple[Case, str]]:
     return list(found.values())
 
 
-def without(module: Module, dropped: Sequence[Case]) -> Module:
+def without(module: Module | TrialModule, dropped: Sequence[Case | Trial]) -> Module | TrialModule:
     """The module made again without some cases."""
     texts = {case.text for case in dropped}
+    if isinstance(module, TrialModule):
+        return module.without(texts)
     kept = [case for case in module.lines.values() if case.text not in texts]
     made = modules(kept)
     return made[0] if made else replace(module, kernels=(), lines={})
