@@ -121,6 +121,11 @@ def positions(site: Site, lanes: Lanes, address: Any, mask: Mask) -> Iterator[Po
 
     Raises LaunchError at the first access that must not be.
     """
+    if type(address) is int:
+        found = _same_of_own(site, lanes, address + site.offset, mask)
+        if found is not None:
+            yield found
+            return
     flat = lanes.integers(address, site.width)
     if flat.dtype != np.int64:
         flat = flat.astype(np.int64)
@@ -149,6 +154,20 @@ def positions(site: Site, lanes: Lanes, address: Any, mask: Mask) -> Iterator[Po
             part = np.zeros(lanes.shape, bool)
             part[mask] = inside
             yield _checked(site, lanes, lanes.batch.spaces[name], flat[inside] - base, part)
+
+
+def _same_of_own(site: Site, lanes: Lanes, at: int, mask: Mask) -> Positions | None:
+    """The places of one address in each lane's own memory; None where it is elsewhere or may not be."""
+    name, base = (site.space, 0) if site.space != "generic" else window(at)
+    space = lanes.batch.spaces[name]
+    at -= base
+    total = site.size * site.count
+    if space.kind != "lane" or at & (total - 1) or not _inside(space, at, at + total, site.writes):
+        return None
+    owners = offsets(lanes, space)
+    if mask is not None:
+        owners = np.broadcast_to(owners, lanes.shape)[mask]
+    return Positions(space, space.place(at, owners), mask)
 
 
 def _checked(site: Site, lanes: Lanes, space: Space, flat: Any, mask: Mask) -> Positions:

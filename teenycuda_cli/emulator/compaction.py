@@ -16,6 +16,8 @@ from teenycuda_cli.emulator.values import Affine
 
 COMPACT_BELOW = 0.8
 """The part of the lanes below which those in a loop are put together."""
+COMPACT_WITH_FRAMES = 0.2
+"""The same for a loop that uses lanes' own memory."""
 
 
 class Exits:

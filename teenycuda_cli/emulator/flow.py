@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from teenycuda_cli.emulator.ir import BasicBlock, FunctionBody, Label, Op, Register
+from teenycuda_cli.emulator.ir import BasicBlock, Frame, FunctionBody, Label, Op, Place, Register
 from teenycuda_cli.emulator.program import Program, callee
+
+_BARRIERS = frozenset(("bar", "barrier", "mbarrier"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,10 +15,12 @@ class Loop:
     """A natural loop: its header, all its blocks, and what it means for scheduling."""
 
     header: int
-    blocks: frozenset[int]
+    body: frozenset[int]
+    blocks: frozenset[int]  # with those of the functions that it calls, where it compacts
     depth: int
     spins: bool  # may wait for what another lane does
     compacts: bool  # its few remaining lanes may run by themselves
+    uses_frames: bool  # at fixed places of their own memory, which is slower for some lanes than for all
 
 
 def targets(program: Program, op: Op) -> list[int]:
@@ -245,16 +249,23 @@ def _loops(program: Program, first: int) -> dict[int, Loop]:
         depth = sum(1 for other in bodies.values() if header in other)
         ops = [op for number in body for op in program.blocks[number].ops]
         spins = any(_waits(op) or not waiting.isdisjoint(_called(op, program)) for op in ops)
-        waits = any(program.blocks[number].gathers for number in body) or any(
-            op.instruction.opcode in {"bar", "barrier", "mbarrier", "call"} and not _built_in(op, program)
-            for op in ops
-        )
-        loops[header] = Loop(header, frozenset(body), depth, spins, not spins and not waits)
+        called = {name for op in ops for name in _called(op, program)}
+        blocks = body | {block.number for block in program.blocks if block.function.name in called}
+        compacts = not spins and not any(_gathers(program.blocks[number]) for number in blocks)
+        compacts = compacts and not any(program.functions[name].recursive for name in called)
+        whole = frozenset(blocks if compacts else body)
+        uses_frames = any(_uses_frame(op) for number in whole for op in program.blocks[number].ops)
+        loops[header] = Loop(header, frozenset(body), whole, depth, spins, compacts, uses_frames)
     return loops
 
 
-def _built_in(op: Op, program: Program) -> bool:
-    return op.instruction.opcode == "call" and callee(op.instruction) not in program.functions
+def _uses_frame(op: Op) -> bool:
+    return any(isinstance(operand, Place) and isinstance(operand.base, Frame) for operand in op.operands)
+
+
+def _gathers(block: BasicBlock) -> bool:
+    """Whether a block holds an instruction that waits for other lanes."""
+    return block.gathers or any(op.instruction.opcode in _BARRIERS for op in block.ops)
 
 
 def waiting_functions(program: Program) -> set[str]:
@@ -292,7 +303,7 @@ def _rank(program: Program, loops: dict[int, Loop]) -> None:
     """
     depth: dict[int, int] = {}
     for loop in loops.values():
-        for number in loop.blocks:
+        for number in loop.body:
             depth[number] = max(depth.get(number, 0), loop.depth)
     ranks: dict[int, int] = {}
     ranked: set[str] = set()
@@ -311,5 +322,5 @@ def _rank(program: Program, loops: dict[int, Loop]) -> None:
     for block in program.blocks:
         block.rank = ranks.get(block.number, len(program.blocks))
     for header, loop in loops.items():
-        last = max(ranks[number] for number in loop.blocks if number in ranks)
+        last = max(ranks[number] for number in loop.body if number in ranks)
         program.blocks[header].rank = last + 0.9 - 0.001 * min(loop.depth, 800)

@@ -45,7 +45,10 @@ def spread(lanes: Any, value: Any, mask: Any, blocks: tuple[int, ...]) -> Any:
     if type(value) is int:
         return ((blocks[value], mask),)
     values = np.broadcast_to(lanes.integers(value, 32), lanes.shape)
-    present = np.unique(values if mask is None else values[mask])
+    active = values.reshape(-1) if mask is None else values[mask]
+    if (active == active[0]).all():
+        return ((blocks[int(active[0])], mask),)
+    present = np.unique(active)
     pairs = []
     for number in present:
         here = both(values == number, mask, lanes)
