@@ -13,7 +13,7 @@ from functools import cache
 
 from teenycuda_cli.emulator.opcodes.patterns import Pattern, compile_form
 from teenycuda_cli.emulator.opcodes.table import Form, supported
-from tests.hardware import effects_atomics, effects_memory, effects_others, effects_warp
+from tests.hardware import effects_atomics, effects_memory, effects_others, effects_warp, effects_wmma
 from tests.hardware.forms import Skipped
 from tests.hardware.trials import Trial
 
@@ -32,6 +32,7 @@ RECIPES: dict[str, Recipe] = {
     **effects_atomics.RECIPES,
     **effects_memory.RECIPES,
     **effects_others.RECIPES,
+    **effects_wmma.RECIPES,
 }
 
 REASONS = {
@@ -86,7 +87,7 @@ def _modifiers(pattern: Pattern) -> Iterator[tuple[tuple[str, ...], bool]]:
     choices = [(("", *slot.ordered) if slot.optional else slot.ordered) for slot in pattern.slots]
     neutral = [index for index, slot in enumerate(pattern.slots) if slot.name in NEUTRAL and slot.optional]
     crossed = [("",) if index in neutral else texts for index, texts in enumerate(choices)]
-    if any(slot.name in NEUTRAL and not slot.optional for slot in pattern.slots):
+    if any(slot.name in NEUTRAL and not slot.optional and len(slot.ordered) > 1 for slot in pattern.slots):
         for combination in _first_of_each_space(pattern, crossed):
             yield tuple(text for text in combination if text), False
         return
