@@ -147,10 +147,22 @@ class Barriers:
             if not arrival.site.counts:
                 continue
             here = arrival.mask.reshape(shape).sum(axis=1)
-            arrived[barrier] = arrived.get(barrier, 0) + here
             wanted = living if arrival.count is None else self._counts(arrival, shape)
+            if barrier == CLUSTER_BARRIER:
+                here, wanted = self._by_cluster(here), self._by_cluster(wanted)
+            arrived[barrier] = arrived.get(barrier, 0) + here
             expected[barrier] = np.where(here > 0, wanted, expected.get(barrier, 0))
         return {b: (arrived[b] >= expected[b]) & (arrived[b] > 0) for b in arrived}
+
+    def _by_cluster(self, counts: Any) -> Any:
+        """For each block the sum over the blocks of its cluster, all of which are in the batch."""
+        unit = self.batch.launch.cluster
+        if unit is None or unit == (1, 1, 1):
+            return counts
+        x, y, z = (extent // step for extent, step in zip(self.batch.box, unit, strict=True))
+        parts = counts.reshape(z, unit[2], y, unit[1], x, unit[0])
+        sums = parts.sum(axis=(1, 3, 5), keepdims=True)
+        return np.broadcast_to(sums, parts.shape).reshape(-1)
 
     def _is_plain(self) -> bool:
         """Whether one arrival of all lanes at one barrier is all there is."""

@@ -18,14 +18,12 @@ from teenycuda_cli.driver.device import (
     LaunchOutcome,
     Limits,
 )
-from teenycuda_cli.emulator import faults
+from teenycuda_cli.emulator.batches import RESIDENT_LANES, Batches
 from teenycuda_cli.emulator.heap import Heap
 from teenycuda_cli.emulator.kernel import Kernel
-from teenycuda_cli.emulator.lanes import FullLanes
 from teenycuda_cli.emulator.lower import Lowering
-from teenycuda_cli.emulator.machine import Batch, Buffers, Launch, Split, boxes, now
+from teenycuda_cli.emulator.machine import Launch, now
 from teenycuda_cli.emulator.memory import Arena
-from teenycuda_cli.emulator.scheduler import Scheduler
 from teenycuda_cli.emulator.variables import place_variables
 from teenycuda_cli.errors import LaunchError, TimeoutExpired, UnsupportedError, UsageError
 from teenycuda_cli.ptx.syntax import Function, Module
@@ -33,15 +31,12 @@ from teenycuda_cli.ptx.syntax import Function, Module
 DEFAULT_LANES = 1 << 16
 STREAMING_LANES = 1 << 18
 """For kernels whose work on arrays runs tile by tile."""
-LOCAL_BYTES = 1 << 26
-"""Local and shared memory of one batch, at most, unless a single block needs more."""
-STACK_EXPECTED = 1 << 12
-"""Bytes of its stack that a thread will hardly pass."""
-REGISTER_BYTES = 1 << 27
-"""The same for the arrays of registers."""
 WATCHDOG_STEPS = 20_000_000
 FEW_LANES = 30
 """Lanes of a loop at most that run one after the other in plain Python."""
+WORKSPACE_BYTES = 64
+WORKSPACE_REGISTER = "%envreg1"
+"""Names the upper half of the address of what cooperative groups synchronise a grid by."""
 _POINTER = 8
 
 
@@ -167,8 +162,8 @@ class EmulatedFunction:
         program = Lowering(module.module, module.image.source, entry, module.addresses).run()
         with np.errstate(all="ignore"):
             self.kernel = Kernel(program)
-        self._buffers = Buffers()
-        self._lanes: FullLanes | None = None  # of the last batch: the next may be of the same shape
+        options = self._device.options
+        self._batches = Batches(self.kernel, options.watchdog, options.few_lanes)
 
     @property
     def info(self) -> FunctionInfo:
@@ -190,10 +185,11 @@ class EmulatedFunction:
         launch = self._prepare(config, None if timeout is None else started + timeout, timeout or 0.0)
         try:
             with np.errstate(all="ignore"):
-                self._run(launch)
+                self._batches.run(launch, self._lanes)
         finally:
-            if launch.parameter_address:
-                self._device.arena.free(launch.parameter_address)
+            for address in (launch.parameter_address, launch.workspace):
+                if address:
+                    self._device.arena.free(address)
         launch.printed.sort(key=lambda item: item[:3])
         text = b"".join([item[3] for item in launch.printed]).decode("latin-1")
         return LaunchOutcome(printf=text, kernel_ms=1000 * (now() - started))
@@ -258,8 +254,29 @@ class EmulatedFunction:
             region = self._device.arena.allocate(len(parameters), "the kernel's parameters", writable=False)
             self._device.write(region.start, parameters)
             launch.parameter_address = region.start
+        if launch.cooperative:
+            self._prepare_cooperation(launch)
         self._device.arena.prepare()
         return launch
+
+    @property
+    def _lanes(self) -> int:
+        """Of a batch, at most."""
+        lanes = self._device.options.lanes
+        return STREAMING_LANES if self.kernel.streams and lanes == DEFAULT_LANES else lanes
+
+    def _prepare_cooperation(self, launch: Launch) -> None:
+        """All blocks must be there at once; what they synchronise by is zero before they begin."""
+        blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        if blocks * launch.threads > RESIDENT_LANES:
+            raise LaunchError(
+                f"a cooperative launch needs all blocks of {self._entry.name} on the device at once:"
+                f" {blocks} blocks of {launch.threads} threads are more than {RESIDENT_LANES} threads"
+            )
+        if WORKSPACE_REGISTER in self.kernel.source:
+            region = self._device.arena.allocate(WORKSPACE_BYTES, "the grid's workspace")
+            self._device.fill(region.start, 0, WORKSPACE_BYTES)
+            launch.workspace = region.start
 
     def _pack(self, config: LaunchConfig) -> bytes:
         entry = self._entry
@@ -273,48 +290,3 @@ class EmulatedFunction:
                 raise LaunchError(f"{parameter.name} takes {parameter.size} bytes, not {len(value)}")
             data[parameter.offset : parameter.offset + parameter.size] = value
         return bytes(data)
-
-    def _run(self, launch: Launch) -> None:
-        kernel = self.kernel
-        arguments = kernel.arguments(launch.parameters)
-        for origin, box in boxes(launch.grid, self._blocks(launch)):
-            if launch.deadline is not None and now() > launch.deadline:
-                raise faults.timeout(kernel.program, None, launch.timeout)
-            batch = Batch(launch, origin, box, self._buffers)
-            batch.splits = kernel.streams and box[0] > 1
-            try:
-                self._run_batch(batch, arguments)
-            except Split:
-                (x, y, z), (width, height, depth) = origin, box
-                for start, size in ((x, width - 1), (x + width - 1, 1)):
-                    part = Batch(launch, (start, y, z), (size, height, depth), self._buffers)
-                    self._run_batch(part, arguments)
-
-    def _blocks(self, launch: Launch) -> int:
-        """The blocks of a batch: as many as its lanes, its memory and its registers allow."""
-        if launch.cooperative:  # its blocks may wait for one another
-            return launch.grid[0] * launch.grid[1] * launch.grid[2]
-        kernel = self.kernel
-        lanes = self._device.options.lanes
-        if kernel.streams and lanes == DEFAULT_LANES:
-            lanes = STREAMING_LANES
-        lanes = min(lanes, REGISTER_BYTES // max(1, kernel.lane_bytes))
-        blocks = lanes // launch.threads
-        stack = min(STACK_EXPECTED, launch.local_size - launch.frames)
-        memory = launch.shared_size + (launch.frames + stack) * launch.threads
-        if memory:
-            blocks = min(blocks, LOCAL_BYTES // memory)
-        return max(1, blocks)
-
-    def _run_batch(self, batch: Batch, arguments: list[Any]) -> None:
-        kernel = self.kernel
-        batch.arguments = arguments
-        lanes = self._lanes
-        if lanes is None or lanes.shape != batch.extents or lanes.batch.box != batch.box:
-            lanes = self._lanes = FullLanes(batch, kernel.dtypes, kernel.homes)
-        lanes.start(batch, kernel.undefined)
-        batch.full = lanes
-        options = self._device.options
-        batch.scheduler = Scheduler(kernel, batch, options.watchdog, options.few_lanes)
-        batch.scheduler.run(lanes)
-        batch.launch.clock += batch.scheduler.instructions

@@ -13,6 +13,7 @@ from teenycuda_cli.emulator.flow import Loop
 from teenycuda_cli.emulator.ir import Constant, Register, member_mask
 from teenycuda_cli.emulator.lanes import POISON
 from teenycuda_cli.emulator.lanewise import LoopWriter, NotLanewise
+from teenycuda_cli.emulator.polling import polling_blocks
 from teenycuda_cli.emulator.program import Program
 
 
@@ -40,6 +41,7 @@ class Kernel:
         self.spinning = frozenset(
             number for loop in self.loops.values() if loop.spins for number in loop.blocks
         )
+        self.polling = polling_blocks(program, self.loops)
         self.homes = sum(1 for register in program.registers if register.home >= 0)
         self._dtypes_of = {
             register.home: emitter.kept(register).dtype

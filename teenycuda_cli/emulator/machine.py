@@ -42,6 +42,7 @@ class Launch:
     deadline: float | None = None
     timeout: float = 0.0
     parameter_address: int = 0
+    workspace: int = 0  # the address of what cooperative groups synchronise a grid by
     clock: int = 0
     printed: list[tuple[int, int, int, bytes]] = field(default_factory=list)  # block, count, thread, text
     printed_by: dict[tuple[int, int], int] = field(default_factory=dict)

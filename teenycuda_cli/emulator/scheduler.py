@@ -13,7 +13,7 @@ import numpy as np
 
 from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator.barriers import Barriers
-from teenycuda_cli.emulator.compaction import COMPACT_BELOW, Exits, joined
+from teenycuda_cli.emulator.compaction import COMPACT_BELOW, COMPACT_WITH_FRAMES, Exits, joined
 from teenycuda_cli.emulator.copies import Copies
 from teenycuda_cli.emulator.flow import Loop
 from teenycuda_cli.emulator.kernel import Kernel
@@ -44,14 +44,23 @@ class Scheduler:
         self.copies = Copies()
         self.barriers = Barriers(kernel, batch, self.parking)
         self._idle = 0
+        self._pending: dict[int, Mask] = {kernel.first: None}
+        self._polls = self._polls_left = 0  # steps before the batch is laid aside
+        self.done = 0  # steps in which lanes did not poll
 
-    def run(self, lanes: FullLanes) -> None:
-        """All lanes from the entry to their end."""
-        pending: dict[int, Mask] = {self.kernel.first: None}
+    def run(self, lanes: FullLanes, polls: int) -> bool:
+        """All lanes to their end, or until for `polls` steps they have only polled; whether they ended.
+
+        Called again, it goes on where it was.
+        """
+        pending = self._pending
+        self._polls_left = self._polls = polls
         while True:
             self._drain(lanes, pending, None, None)
+            if pending:
+                return False
             if not self._wake(lanes, pending):
-                return
+                return True
 
     def _wake(self, lanes: Lanes, pending: dict[int, Mask]) -> bool:
         """Nothing runs: let those go on that wait for nothing any more; whether there are any.
@@ -105,13 +114,19 @@ class Scheduler:
     ) -> None:
         """Run until nothing is pending; within a loop, hand lanes that leave it to `exits`."""
         functions, sizes = self.kernel.functions, self.kernel.sizes
-        inside = None if loop is None else loop.blocks
+        inside, polling = None if loop is None else loop.blocks, self.kernel.polling
         since: dict[int, int] = dict.fromkeys(pending, self.steps)
         deferred: set[int] = set()
         while pending:
             block = self._choose(pending, since, deferred, lanes)
-            if block in self.kernel.spinning and not self.steps % SPIN_PATIENCE and loop is None:
-                self._release_others(lanes, pending, since)
+            if loop is None:
+                if block not in polling:
+                    self._polls_left = self._polls
+                    self.done += 1
+                elif self._lays_aside(pending):
+                    return
+                if block in self.kernel.spinning and not self.steps % SPIN_PATIENCE:
+                    self._release_others(lanes, pending, since)
             mask = pending.pop(block)
             self.steps += 1
             if not self.steps & 15:
@@ -144,6 +159,22 @@ class Scheduler:
                     pending[target] = part
                     since[target] = self.steps
             self.instructions += sizes[block]
+
+    def _lays_aside(self, pending: dict[int, Mask]) -> bool:
+        """Lanes poll: whether they have done so for long, and all others do or wait."""
+        self._polls_left -= 1
+        return self._polls_left < 0 and self.kernel.polling.issuperset(pending)
+
+    def stuck(self, *, more_blocks: bool) -> Exception:
+        """The error of lanes that poll for what nobody does."""
+        block = min(self._pending)
+        numbers = self.batch.full.numbers(self._pending[block])
+        extra = ("blocks have yet to begin, but the device holds no more at a time",) if more_blocks else ()
+        what = "is stuck: it waits for what no thread that is left does"
+        op = self._op(block) or self._op(min(self.kernel.polling))
+        return faults.fault(
+            self.kernel.program, op, self.batch.full, int(numbers[0]), len(numbers), what, extra
+        )
 
     def _release_others(self, lanes: Lanes, pending: dict[int, Mask], since: dict[int, int]) -> None:
         """Lanes spin: what they wait for may stand behind a barrier that all of a block have come to."""
@@ -201,7 +232,9 @@ class Scheduler:
                 return None
             mask = np.ones(lanes.shape, bool)
         where = np.flatnonzero(mask)
-        if writes is None and len(where) >= COMPACT_BELOW * lanes.count and len(where) > self.few_lanes:
+        if len(where) > self.few_lanes and len(where) >= lanes.count * (
+            COMPACT_WITH_FRAMES if loop.uses_frames else COMPACT_BELOW if writes is None else 2
+        ):
             return None
         kernel = self.kernel
         few = FewLanes(self.batch, lanes.numbers(mask), kernel.dtypes, len(lanes.R))

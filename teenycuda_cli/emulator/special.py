@@ -128,6 +128,8 @@ def _work_out(lanes: Lanes, name: str) -> Any:
         "%aggr_smem_size": shared.shared_size,
         "%cluster_nctarank": prod(shared.cluster or (1,)),
         _PREDICATE: shared.cluster is not None,
+        "%envreg1": wrap(shared.workspace >> 32, 32),  # as the driver has it
+        "%envreg2": wrap(shared.workspace, 32),
     }
     if name == "%cluster_ctarank" and shared.cluster is not None:
         x, y, z = (_vector(lanes, "%cluster_ctaid", axis) for axis in range(3))

@@ -78,6 +78,8 @@ class Session:
         shared: int = 0,
         timeout: float | None = None,
         name: str = "k",
+        cluster: tuple[int, int, int] | None = None,
+        cooperative: bool = False,
     ) -> LaunchOutcome:
         """Run the kernel; numbers are packed by the parameter's size."""
         self.device.annotate(list(self.buffers.values()))
@@ -88,7 +90,7 @@ class Session:
         )
         gx, gy, gz = (*grid, 1, 1)[:3]
         bx, by, bz = (*block, 1, 1)[:3]
-        config = LaunchConfig((gx, gy, gz), (bx, by, bz), None, shared, params)
+        config = LaunchConfig((gx, gy, gz), (bx, by, bz), cluster, shared, params, cooperative=cooperative)
         return function.launch(config, timeout=timeout)
 
 

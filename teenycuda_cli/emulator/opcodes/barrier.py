@@ -106,7 +106,7 @@ def bar_red(emit: Emitter, op: Op) -> None:
 
 _CLUSTER = "parallel-synchronization-and-communication-instructions-barrier-cluster"
 CLUSTER_BARRIER = 16
-"""The number of the barrier of a cluster, which is one block, behind the sixteen of a block."""
+"""The number of the barrier of a cluster, behind the sixteen of a block."""
 
 
 @effect("barrier.cluster.arrive{.sem}{.aligned} ", sem="release relaxed", isa=_CLUSTER, ends_block=True)
