@@ -1,4 +1,4 @@
-"""The emulator's value instructions held to the recording, case by case."""
+"""The emulator held to the recording: value instructions by cases, those with effects by trials."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from itertools import pairwise
 
 import numpy as np
 
+from teenycuda_cli.driver.registry import open_device
 from tests.hardware.bounds import judge
+from tests.hardware.effects import untried
 from tests.hardware.emulated import by_lane, evaluated
 from tests.hardware.forms import Case, Skipped, cases
 from tests.hardware.inputs import Array, Source, digest, inputs
 from tests.hardware.recording import Recording, read
+from tests.hardware.running import run
+from tests.hardware.trials import Trial, trial_modules
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class Verdict:
     from the hardware's in units in the last place: 0, 1, 2, 3 to 9, more.
     """
 
-    case: Case
+    case: Case | Trial
     kind: str
     note: str = ""
     lanes: int = 0  # known to differ
@@ -47,7 +51,7 @@ def all_cases() -> tuple[Case, ...]:
 @cache
 def skipped() -> tuple[Skipped, ...]:
     """What cannot be tried."""
-    return tuple(case for case in cases() if isinstance(case, Skipped))
+    return (*(case for case in cases() if isinstance(case, Skipped)), *untried())
 
 
 @cache
@@ -64,12 +68,47 @@ def inputs_digest(read: tuple[Source, ...]) -> str:
     return digest(arrays(read))
 
 
-def verdict(case: Case) -> Verdict:
-    """Hold one case to the recording."""
+def unheld(case: Case | Trial) -> Verdict | None:
+    """The verdict on what the hardware has no results for."""
     if case.text in recording().failures:
         return Verdict(case, "refused", recording().failures[case.text])
     if case.text not in recording():
         return Verdict(case, "unrecorded")
+    return None
+
+
+def trial_verdicts(trials: Sequence[Trial]) -> list[Verdict]:
+    """Launch trials on the emulator and hold what they leave in memory to the recording."""
+    found = {trial.text: unheld(trial) for trial in trials}
+    with open_device("cpu") as device:
+        for module in trial_modules([trial for trial in trials if found[trial.text] is None]):
+            for outcome in run(device, module):
+                assert isinstance(outcome.case, Trial)
+                found[outcome.case.text] = _held(outcome.case, outcome.results, outcome.failure)
+    return [verdict for verdict in found.values() if verdict is not None]
+
+
+def _held(trial: Trial, results: Sequence[Array], failure: str) -> Verdict:
+    if failure:
+        return Verdict(trial, "differs", failure)
+    for index, (result, kept) in enumerate(zip(results, recording().results(trial.text), strict=True)):
+        difference = kept.difference(result)
+        if difference:
+            lanes = difference.lanes
+            rows = [
+                f"  number {lane}: emulator {result[lane]:#x}, hardware {theirs:#x}"
+                for lane, theirs in zip(lanes[:6].tolist(), difference.hardware.tolist(), strict=False)
+            ]
+            note = f"result {index}, {difference.chunks or 'some'} of 16 parts differ"
+            return Verdict(trial, "differs", "\n".join([note, *rows]), len(lanes))
+    return Verdict(trial, "exact")
+
+
+def verdict(case: Case) -> Verdict:
+    """Hold one case to the recording."""
+    early = unheld(case)
+    if early is not None:
+        return early
     own = evaluated(case, arrays(case.read))
     stored = recording().results(case.text)
     if case.approximate and case.destinations[0] != "pred":

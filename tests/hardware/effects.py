@@ -73,7 +73,7 @@ def trials() -> Iterator[Trial | Skipped]:
 
 
 def representatives(form: Form) -> Iterator[tuple[str, dict[str, str], bool]]:
-    """Spellings of a row that stand for all: the name, its modifiers, and whether none is neutral but needed ones."""
+    """Spellings of a row that stand for all: name, modifiers, and whether none of those is neutral."""
     pattern = compile_form(form)
     seen = set()
     for modifiers, plain in _modifiers(pattern):

@@ -114,7 +114,7 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Where an atomic works: declarations, code, the space that %d5 lies in, and the address that it takes."""
+    """Where an atomic works: declarations, code, the space that %d5 lies in, and the address it takes."""
 
     before: str
     code: str
@@ -123,7 +123,7 @@ class _Target:
 
 
 def _place(shape: _Shape, bound: dict[str, str], space: str, buffer: str, number: str, count: int) -> _Target:
-    """Place `number` of a buffer, or of `count` in shared memory; its address comes into %d5, generic in %d7."""
+    """Place `number` of a buffer, or of `count` in shared memory; its address in %d5, the generic in %d7."""
     if space == "global":
         return _Target("", f"mad.wide.u32 %d5, {number}, {shape.total}, {buffer};", "global", "%d5")
     before = f".shared .align 16 .b8 NAMEs[{shape.total * count}];"

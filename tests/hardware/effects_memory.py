@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from teenycuda_cli.emulator.numerics.types import dtype
 from teenycuda_cli.emulator.opcodes.table import Form
 from tests.hardware.inputs import Array
@@ -78,6 +76,20 @@ def _copied(target: str, target_space: str, source: str, source_space: str, size
     )
 
 
+def _filled(space: str) -> str:
+    """The thread's 16 bytes from the first buffer, where they are to be loaded from a space of its own."""
+    if space == "global":
+        return ""
+    return f"mad.wide.u32 %d1, %lane, 16, %b0; {_copied('%d6', space, '%d1', 'global')}"
+
+
+def _emptied(space: str) -> str:
+    """The other way round, into the last buffer of a store."""
+    if space == "global":
+        return ""
+    return f"mad.wide.u32 %d1, %lane, 16, %b2; {_copied('%d1', 'global', '%d6', space)}"
+
+
 def _spaces(shape: _Shape) -> list[tuple[str, str, str, str]]:
     """Where memory is: what that is called, declarations, code for the address in %d5 (and in %d6, as the
     space's own load and store take it), and the space's name."""
@@ -103,7 +115,8 @@ def _spaces(shape: _Shape) -> list[tuple[str, str, str, str]]:
 def _stored(prefix: str, size: int, shape: _Shape, buffer: int) -> str:
     kind = f"b{8 * size}"
     return f"mad.wide.u32 %d8, %lane, {shape.count * size}, %b{buffer};" + " ".join(
-        f"st.global.{kind} [%d8+{number * size}], {prefix}{first(prefix) + number};" for number in range(shape.count)
+        f"st.global.{kind} [%d8+{number * size}], {prefix}{first(prefix) + number};"
+        for number in range(shape.count)
     )
 
 
@@ -128,7 +141,7 @@ def load(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[
                 continue
             body = f"""
             {code.replace("%bOUT", "%b0")} {shape.text}
-            {"" if space == "global" else f"mad.wide.u32 %d1, %lane, 16, %b0; {_copied('%d6', space, '%d1', 'global')}"}
+            {_filled(space)}
             {name} {group}, [%d5]{policy}; {_stored(prefix, size, shape, 1)}
             """
             text = f"{name} d, [a]{', policy' if policy else ''}{where}{what}"
@@ -149,7 +162,8 @@ def _constant_load(form: Form, shape: _Shape, what: str, prefix: str, size: int)
         data = values.tobytes()[:_PARAMETER_BYTES]
         params = ((f".param .align 16 .b8 given[{_PARAMETER_BYTES}]", data),)
     policy = ", %d39" if shape.hint else ""
-    body = f"{code} {shape.text} {shape.name} {shape.group(prefix)}, [{place}]{policy}; {_stored(prefix, size, shape, 0)}"
+    read = f"{shape.name} {shape.group(prefix)}, [{place}]{policy};"
+    body = f"{code} {shape.text} {read} {_stored(prefix, size, shape, 0)}"
     outputs = (_register_output(shape, size),)
     return Trial(f"{shape.name} d, [a]{what}", form, body, (), outputs, before, params=params)
 
@@ -171,7 +185,7 @@ def store(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator
             mad.wide.u32 %d1, %lane, {shape.count * size}, %b1;
             {_loaded(prefix, size, shape.count)}
             {name} [%d5], {shape.group(prefix)}{policy};
-            {"" if space == "global" else f"mad.wide.u32 %d1, %lane, 16, %b2; {_copied('%d1', 'global', '%d6', space)}"}
+            {_emptied(space)}
             """
             text = f"{name} [a], b{', policy' if policy else ''}{where}{what}"
             yield Trial(text, form, body, (_bytes(), given), (Output(4, BYTES // 4),), before)
@@ -179,7 +193,8 @@ def store(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator
 
 def _loaded(prefix: str, size: int, count: int) -> str:
     return " ".join(
-        f"ld.global.b{8 * size} {prefix}{first(prefix) + number}, [%d1+{number * size}];" for number in range(count)
+        f"ld.global.b{8 * size} {prefix}{first(prefix) + number}, [%d1+{number * size}];"
+        for number in range(count)
     )
 
 

@@ -105,9 +105,16 @@ def _registers(count: int, first: int) -> str:
 _SHARED = ".shared .align 16 .b8 NAMEs[4096];"
 
 
-def _rows(store: bool) -> str:
-    """%d6: the row of a matrix that this thread names; rows lie apart, in no order."""
-    return "mov.u64 %d7, NAMEs; mul.lo.u32 %r50, %tx, 11; and.b32 %r50, %r50, 31; mad.wide.u32 %d6, %r50, 32, %d7;"
+_ROWS = """
+mov.u64 %d7, NAMEs; mul.lo.u32 %r50, %tx, 11; and.b32 %r50, %r50, 31; mad.wide.u32 %d6, %r50, 32, %d7;
+"""
+"""%d6: the row of a matrix that this thread names; rows lie apart, in no order."""
+
+
+def _unloaded(count: int, step: int = 4) -> str:
+    """Words of shared memory at %d2 into a buffer at %d1."""
+    words = range(0, count * step, step)
+    return " ".join(f"ld.shared.b32 %r1, [%d2+{at}]; st.global.b32 [%d1+{at}], %r1;" for at in words)
 
 
 def ldmatrix(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[Trial]:
@@ -117,7 +124,7 @@ def ldmatrix(form: Form, name: str, bound: dict[str, str], plain: bool) -> Itera
     body = f"""
     mov.u64 %d7, NAMEs; mad.wide.u32 %d1, %tx, 32, %b0; mad.wide.u32 %d2, %tx, 32, %d7;
     {" ".join(f"ld.global.b32 %r1, [%d1+{at}]; st.shared.b32 [%d2+{at}], %r1;" for at in range(0, 32, 4))}
-    bar.sync 0; {_rows(False)} {generic}
+    bar.sync 0; {_ROWS} {generic}
     {name} {_registers(count, 10)}, [%d6];
     mad.wide.u32 %d1, %tx, 16, %b1;
     {" ".join(f"st.global.b32 [%d1+{4 * at}], %r{10 + at};" for at in range(count))}
@@ -137,9 +144,9 @@ def stmatrix(form: Form, name: str, bound: dict[str, str], plain: bool) -> Itera
     mov.u64 %d7, NAMEs; mad.wide.u32 %d2, %tx, 32, %d7; {clear}
     mad.wide.u32 %d1, %tx, 16, %b0;
     {" ".join(f"ld.global.b32 %r{10 + at}, [%d1+{4 * at}];" for at in range(4))}
-    bar.sync 0; {_rows(True)} {generic} {name} [%d6], {_registers(count, 10)}; bar.sync 0;
+    bar.sync 0; {_ROWS} {generic} {name} [%d6], {_registers(count, 10)}; bar.sync 0;
     mad.wide.u32 %d1, %tx, 32, %b1;
-    {" ".join(f"ld.shared.b32 %r1, [%d2+{at}]; st.global.b32 [%d1+{at}], %r1;" for at in range(0, 32, 4))}
+    {_unloaded(8)}
     """
     outputs = (Output(4, 8 * WARP),)
     yield Trial(
@@ -179,7 +186,7 @@ def cp_async(form: Form, name: str, bound: dict[str, str], plain: bool) -> Itera
             rem.u32 %r1, %tx, {size + 1}; setp.lt.u32 %p1, %r1, {size // 2};
             {name} {given}; cp.async.wait_all;
             mad.wide.u32 %d1, %tx, 16, %b1;
-            {" ".join(f"ld.shared.b32 %r2, [%d5+{at}]; st.global.b32 [%d1+{at}], %r2;" for at in (0, 4, 8, 12))}
+            mov.b64 %d2, %d5; {_unloaded(4)}
             """
             yield Trial(
                 f"{name} {given}",
@@ -234,19 +241,22 @@ def special_registers() -> Iterator[Trial]:
     form = next(form for form in supported() if form.opcode == "mov")
     names = [*(f"{name}.{axis}" for name in _VECTORS for axis in "xyz"), *_SINGLE]
     for name in names:
+        read = f"mov.u32 %r4, {name};"
+        if name == "%is_explicit_cluster":
+            read = f"mov.pred %p1, {name}; selp.u32 %r4, 1, 0, %p1;"
         for where, (grid, block) in _SHAPES.items():
             count = int(np.prod(grid) * np.prod(block))
             body = f"""
             mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %tid.z;
-            mad.lo.u32 %r1, %r3, {block[1]}, %r2 ; 
+            mad.lo.u32 %r1, %r3, {block[1]}, %r2;
             mov.u32 %r2, %tid.x; mad.lo.u32 %r1, %r1, {block[0]}, %r2;
             mov.u32 %r2, %ctaid.z; mov.u32 %r3, %ctaid.y; mad.lo.u32 %r2, %r2, {grid[1]}, %r3;
             mov.u32 %r3, %ctaid.x; mad.lo.u32 %r2, %r2, {grid[0]}, %r3;
             mad.lo.u32 %r1, %r2, {int(np.prod(block))}, %r1;
-            mov.u32 %r4, {name}; mad.wide.u32 %d1, %r1, 4, %b0; st.global.u32 [%d1], %r4;
+            {read} mad.wide.u32 %d1, %r1, 4, %b0; st.global.u32 [%d1], %r4;
             """
             yield Trial(
-                f"mov.u32 d, {name}; {where}",
+                f"mov d, {name}; {where}",
                 form,
                 body,
                 (),

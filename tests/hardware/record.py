@@ -22,10 +22,10 @@ import numpy as np
 from teenycuda_cli.driver.assembly.assembler import AssemblerMissing, assemble
 from teenycuda_cli.driver.device import Device
 from teenycuda_cli.driver.registry import open_device
+from tests.hardware.effects import all_trials
 from tests.hardware.emulated import evaluated
 from tests.hardware.forms import Case, cases
 from tests.hardware.inputs import Array, digest, inputs, signature
-from tests.hardware.effects import all_trials
 from tests.hardware.kernels import Module, modules
 from tests.hardware.recording import FILE, Recording, read
 from tests.hardware.running import Outcome, refusals, run, without
@@ -37,7 +37,7 @@ PARTS = ("all", "values", "effects", "missing")
 
 
 def tried(part: str, pattern: str, known: Recording | None) -> list[Case | Trial]:
-    """The cases and trials of a part ("values", "effects", "missing": not in `known`) that match a pattern."""
+    """The cases and trials of one of `PARTS` (missing: not in `known`) that match a pattern."""
     found: list[Case | Trial] = []
     if part != "effects":
         found += [case for case in cases() if isinstance(case, Case)]

@@ -6,7 +6,9 @@ import re
 import sys
 from collections import Counter
 
-from tests.hardware.conformance import Verdict, all_cases, recording, skipped, verdict
+from tests.hardware.conformance import Verdict, all_cases, recording, skipped, trial_verdicts, verdict
+from tests.hardware.effects import all_trials
+from tests.hardware.forms import Skipped
 
 SHOWN = 40
 
@@ -14,14 +16,16 @@ SHOWN = 40
 def main(pattern: str = "") -> None:
     """Print counts, the distribution of approximate results, and what differs, the worst first."""
     found = [verdict(case) for case in all_cases() if re.search(pattern, case.text)]
+    found += trial_verdicts([trial for trial in all_trials() if re.search(pattern, trial.text)])
     counts = Counter(each.kind for each in found)
     rows = {id(each.case.form) for each in found}
     print(f"recorded on {recording().device}")
-    print(f"{len(found):6}  instructions in {len(rows)} rows of the table; {len(skipped())} cannot be tried")
+    print(f"{len(found):6}  instructions tried in {len(rows)} rows of the table; {len(skipped())} cannot be")
     for kind in ("exact", "bounded", "differs", "refused", "unrecorded"):
         print(f"{counts[kind]:6}  {kind}")
     _distribution([each for each in found if each.distances])
     _reasons([each for each in found if each.kind == "refused"])
+    _untried([each for each in skipped() if re.search(pattern, each.text)])
     waiting = [each.case.text for each in found if each.kind == "unrecorded"]
     if waiting:
         print("\nunrecorded:", *waiting, sep="\n")
@@ -46,6 +50,17 @@ def _reasons(found: list[Verdict]) -> None:
         reasons.setdefault(each.note, []).append(each.case.text)
     for reason, texts in sorted(reasons.items(), key=lambda item: -len(item[1])):
         print(f"\n{len(texts):6}  {reason}\n        {'; '.join(texts[:4])}{' …' if len(texts) > 4 else ''}")
+
+
+def _untried(found: list[Skipped]) -> None:
+    """What has no outputs of the hardware because there is nothing to try, by opcode."""
+    groups: dict[tuple[str, str], int] = {}
+    for each in found:
+        key = each.text.partition(".")[0].split()[0], each.reason
+        groups[key] = groups.get(key, 0) + 1
+    print()
+    for (opcode, reason), count in sorted(groups.items()):
+        print(f"{count:6}  {opcode} not tried: {reason}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The emulator's value instructions give what an H200 gave."""
+"""The emulator gives what an H200 gave."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from tests.hardware.conformance import (
     inputs_digest,
     lane_difference,
     recording,
+    trial_verdicts,
+    unheld,
     verdict,
 )
+from tests.hardware.effects import all_trials
 from tests.hardware.emulated import evaluated
 from tests.hardware.forms import Case
 from tests.hardware.kernels import modules
 from tests.hardware.recording import FILE
 from tests.hardware.running import run
+from tests.hardware.trials import Trial, input_digest
 
 LAUNCHED_ONE_IN = 2
 WAITING = FILE.with_name("unrecorded.txt")
@@ -34,6 +38,14 @@ def by_row() -> list[Any]:
     return [pytest.param(cases, id=cases[0].form.syntax) for cases in rows.values()]
 
 
+def trials_by_row() -> list[Any]:
+    """The trials of each row of the table."""
+    rows: dict[str, list[Trial]] = {}
+    for trial in all_trials():
+        rows.setdefault(f"{trial.form.syntax} {sorted(trial.form.alternatives.items())}", []).append(trial)
+    return [pytest.param(trials, id=trials[0].form.syntax) for trials in rows.values()]
+
+
 def test_inputs() -> None:
     """Inputs are, bit for bit, those that the hardware was given."""
     for read in {case.read for case in all_cases() if case.text in recording()}:
@@ -45,8 +57,23 @@ def test_all_are_recorded() -> None:
     """Every instruction has its outputs, was refused by the assembler, or is known to wait for them."""
     lines = WAITING.read_text().splitlines()
     waiting = {line for line in lines if line and not line.startswith("#")}
-    missing = {case.text for case in all_cases() if verdict(case).kind == "unrecorded"}
+    held = [unheld(case) for case in (*all_cases(), *all_trials())]
+    missing = {each.case.text for each in held if each is not None and each.kind == "unrecorded"}
     assert missing == waiting
+
+
+def test_trials_are_those_recorded() -> None:
+    """A trial gives its instruction what the hardware was given, and does with it what was done there."""
+    recorded = [trial for trial in all_trials() if trial.text in recording()]
+    changed = [trial.text for trial in recorded if input_digest(trial) != recording().inputs[trial.text]]
+    assert not changed
+
+
+@pytest.mark.parametrize("trials", trials_by_row())
+def test_effects(trials: list[Trial]) -> None:
+    """Every spelling of an instruction leaves in registers and memory what the hardware leaves there."""
+    wrong = [f"{each.case.text}: {each.note}" for each in trial_verdicts(trials) if each.kind == "differs"]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("cases", by_row())

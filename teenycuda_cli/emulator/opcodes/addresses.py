@@ -12,21 +12,22 @@ from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Register
 from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
-from teenycuda_cli.emulator.opcodes.memory import SPACES, space_of
+from teenycuda_cli.emulator.opcodes.memory import space_of
 from teenycuda_cli.emulator.opcodes.table import Modifiers
 
-_WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}
+_SPACES = "global shared shared::cta shared::cluster local const param param::entry"
+_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 
 
 def _holds_window(m: Modifiers) -> bool:
     """Generic addresses of shared and local memory have more than 32 bits."""
-    return m["type"] == "u64" or m["space"] not in _WINDOWS
+    return m["type"] == "u64" or space_of(m["space"]) not in _WINDOWS
 
 
 @effect(
     "cvta{.to}.space.type d, a",
     to="to",
-    space=SPACES,
+    space=_SPACES,
     type="u32 u64",
     where=_holds_window,
     isa="data-movement-and-conversion-instructions-cvta",
@@ -37,7 +38,7 @@ def cvta(emit: Emitter, op: Op) -> None:
     modifiers = op.operation.modifiers
     register = op.operands[0]
     assert isinstance(register, Register)
-    delta = _WINDOWS.get(modifiers["space"], 0)
+    delta = _WINDOWS.get(space_of(modifiers["space"]), 0)
     text = emit.integer(op.operands[1], register.width)
     run = emit.function(shifted, -delta if modifiers["to"] else delta)
     if delta:
@@ -51,7 +52,7 @@ def cvta(emit: Emitter, op: Op) -> None:
 
 @effect(
     "isspacep.space p, a",
-    space=SPACES,
+    space=_SPACES,
     types="p:pred a:pointer",
     isa="data-movement-and-conversion-instructions-isspacep",
     keeps_memory=True,
