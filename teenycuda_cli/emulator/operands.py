@@ -56,6 +56,10 @@ class OperandLowering:
             return Group((self.lower(operand.first, scopes), self.lower(operand.second, scopes)))
         if isinstance(operand, syntax.Negated):
             return _negated(self.lower(operand.operand, scopes))
+        if isinstance(operand, syntax.Selected):
+            return self._name(operand.base.text, scopes)
+        if isinstance(operand, syntax.Minus):
+            return self.lower(operand.operand, scopes)
         if isinstance(operand, syntax.Sink):
             return Nowhere()
         if isinstance(operand, syntax.Component):

@@ -19,7 +19,8 @@ _MARKS = "+?="
 _VECTORS = frozenset(("r", *(f"v{length}" for length in range(1, 33))))
 _SPELLINGS = {"[": frozenset(("[", "c")), "{!}": frozenset("r!"), "|": frozenset("|")}
 _SLOT = re.compile(r"\{\.([A-Za-z0-9_:]+)\}|\.([A-Za-z0-9_:]+)")
-_OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|\{[^}!]*\}|\w+(?:\|\w+)?")
+_OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|-?\w+\{\.\w+\}|-\w+|\{[^}!]*\}|\w+(?:\|\w+)?")
+_SELECTED = re.compile(r"(-?)(\w+)(?:\{\.(\w+)\})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,16 @@ class Place:
 
     names: tuple[str, ...]
     shapes: frozenset[str] | None  # None: any
+    selector: str = ""  # the name under which a selected part is bound
+    selectors: re.Pattern[str] | None = None
+    sign: str = ""  # what stands before it
+
+    def takes(self, shape: str) -> bool:
+        """Whether an operand of this shape can stand here."""
+        if self.shapes is None or shape in self.shapes:
+            return True
+        sign, dot, selected = shape.partition(".")
+        return bool(dot and sign == self.sign and self.selectors and self.selectors.fullmatch(selected))
 
 
 def _choose(slot: Slot, remaining: list[str]) -> str:
@@ -85,10 +96,12 @@ class Pattern:
         """Whether operands of these shapes can stand here."""
         if not self.required <= len(shapes) <= len(self.places):
             return False
-        return all(
-            place.shapes is None or shape in place.shapes
-            for place, shape in zip(self.places, shapes, strict=False)
-        )
+        return all(place.takes(shape) for place, shape in zip(self.places, shapes, strict=False))
+
+    def select(self, shapes: tuple[str, ...]) -> dict[str, str]:
+        """The parts of operands that instructions select, by the selectors' names."""
+        places = zip(self.places, shapes, strict=False)
+        return {place.selector: shape.partition(".")[2] for place, shape in places if place.selector}
 
     def spell(self) -> Iterator[tuple[str, ...]]:
         """Every legal sequence of modifiers."""
@@ -116,11 +129,22 @@ def _place(text: str, form: Form) -> Place:
         return Place(names, _effect_shapes(text, form))
     if text.startswith("{!}"):
         return Place(names, frozenset("r!"))
+    if "{." in text or text.startswith("-"):
+        return _selected(text, form)
     if text.startswith("{"):
         return Place(names, frozenset((f"v{len(names)}",)))
     if "|" in text:
         return Place(names, frozenset("|"))
     return Place(names, frozenset("r[" if form.opcode == "mov" else "r"))
+
+
+def _selected(text: str, form: Form) -> Place:
+    """A register with a part selected, as `a{.asel}`, and a minus before it, as `-c`."""
+    found = _SELECTED.fullmatch(text)
+    assert found is not None, text
+    sign, name, selector = found.group(1), found.group(2), found.group(3) or ""
+    selectors = re.compile("|".join(form.alternatives[selector])) if selector else None
+    return Place((name,), frozenset((sign or "r",)), selector, selectors, sign)
 
 
 def _effect_shapes(text: str, form: Form) -> frozenset[str]:

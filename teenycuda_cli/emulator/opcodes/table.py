@@ -8,7 +8,9 @@ A row is a function under `@op`, and its syntax line is the PTX ISA's own:
 In the modifiers `.name` must stand there and `{.name}` may. A keyword gives
 the alternatives of a name, otherwise it stands for itself. Operands are `a`
 (a register or constant), `{!}c` (may be negated), `p|q`, `{a, b}` (a vector)
-and `[a]` (an address); `{, c}` may be missing. Each operand has the type
+and `[a]` (an address). Of `a{.asel}` a part may be selected, by one of the
+alternatives of that name, which are regular expressions; `-a` has a minus
+before it. `{, c}` may be missing. Each operand has the type
 `m["type"]` (of literal types the first) unless `types` says otherwise: `types="d:u32 c:wide"` names a PTX
 type, a slot (`dtype`), `wide` or `half` (twice or half the width of `type`), or
 `bits` (`b` and its width). Behind it, `+` lets wider registers stand there, `?` lets `_`, and `=` takes a
@@ -61,9 +63,11 @@ from teenycuda_cli.ptx.syntax import (
     Arguments,
     Compound,
     Instruction,
+    Minus,
     Negated,
     Operand,
     Pair,
+    Selected,
     Vector,
 )
 
@@ -85,10 +89,17 @@ __all__ = [
 
 _SHAPES: dict[type, str] = {Address: "[", Pair: "|", Negated: "!", Arguments: "(", Compound: "c"}
 
+_DETAILED = frozenset((Vector, Selected, Minus))
+"""Operands of which more than the kind counts: how long, or which part."""
+
 
 def _shape(operand: Operand) -> str:
     if type(operand) is Vector:
         return f"v{len(operand.elements)}"
+    if type(operand) is Selected:
+        return f".{operand.selector}"
+    if type(operand) is Minus:
+        return f"-{_shape(operand.operand).lstrip('r')}"
     return _SHAPES.get(type(operand), "r")
 
 
@@ -139,7 +150,7 @@ class Table:
         if found is None:
             self.load()
             found = self.decoded[key] = self._find(*key)
-        if Vector not in kinds:  # whose lengths count
+        if _DETAILED.isdisjoint(kinds):
             self.by_kinds[quick] = found
         return found
 
@@ -155,7 +166,7 @@ class Table:
             if bound is None:
                 continue
             if pattern.fits(shapes):
-                return operation_of(pattern, bound, len(shapes))
+                return operation_of(pattern, bound | pattern.select(shapes), len(shapes))
             named.append(pattern.form.syntax)
         name = ".".join((opcode, *modifiers))
         if named:
