@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from teenycuda_cli.errors import LaunchError, UnsupportedError
-from tests.emulator.harness import HEAD, INDEX, Session, entry
+from tests.emulator.harness import INDEX, Session, entry
 
 ROWS = 96  # in shared memory, of 16 bytes
 SHARED = f".shared .align 128 .b8 s[{ROWS * 16}];"
@@ -41,10 +41,10 @@ mul.wide.u32 %d5, %r79, 16; add.u64 %d5, %out, %d5; st.global.v4.u32 [%d5], {%r1
 REGISTERS = {1: "{%r10}", 2: "{%r10, %r11}", 4: "{%r10, %r11, %r12, %r13}"}
 
 
-def module(body: str, head: str = HEAD) -> str:
+def module(body: str, before: str = "") -> str:
     """A kernel with shared memory filled from `data`, and what `body` leaves in four registers stored."""
     generic = "cvt.u64.u32 %d10, %r1; cvta.shared.u64 %d10, %d10;\n"
-    return entry(FILL + generic + body + STORE, PARAMS, before=SHARED).replace(HEAD, head)
+    return entry(FILL + generic + body + STORE, PARAMS, before=SHARED + before)
 
 
 def launch(
@@ -53,10 +53,10 @@ def launch(
     data: NDArray[Any],
     grid: tuple[int, ...],
     block: tuple[int, ...],
-    **more: Any,
+    before: str = "",
 ) -> Any:
     """Four registers a thread, as (blocks, warps, 32, 4)."""
-    session = Session(module(body), **more)
+    session = Session(module(body, before))
     out = session.buffer("out", np.zeros((rows.size, 4), np.uint32))
     arguments = out, session.buffer("rows", rows.astype(np.uint32)), session.buffer("data", data)
     session.launch(*arguments, grid=grid, block=block)
@@ -144,6 +144,36 @@ def test_lanes_that_diverged_before_come_together() -> None:
     done: ldmatrix.sync.aligned.m8n8.x4.shared.b16 {REGISTERS[4]}, [%r1];
     """
     np.testing.assert_array_equal(launch(body, rows, data, (1,), (64,)), expected(rows, data, 4, False))
+
+
+def test_warps_may_loop_different_numbers_of_times() -> None:
+    """Warp w loads w times, each time the next row, in a function that it calls."""
+    rows, data = inputs(8, 1, 16)
+    rows %= ROWS - 16
+    body = """
+    shr.u32 %r20, %r76, 5; mov.u32 %r21, 0;
+    more: setp.ge.u32 %p2, %r21, %r20; @%p2 bra done; add.u32 %r1, %r1, 16; add.u32 %r21, %r21, 1;
+    call (%r10, %r11, %r12, %r13), f, (%r1); bra more;
+    done:
+    """
+    function = """
+    .func (.reg .b32 q0, .reg .b32 q1, .reg .b32 q2, .reg .b32 q3) f(.reg .b32 a) {
+    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {q0, q1, q2, q3}, [a]; ret; }
+    """
+    wanted = np.full((1, 16, 32, 4), 7, np.uint32)
+    for warp in range(1, 16):
+        wanted[:, warp] = expected(rows[:, warp : warp + 1] + warp, data, 4, False)[:, 0]
+    found = launch(body, rows, data, (1,), (512,), before=function)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_all_rows_may_be_the_same(count: int) -> None:
+    """A constant address is that of every row."""
+    rows, data = inputs(9, 2, 2)
+    name = f"ldmatrix.sync.aligned.m8n8.x{count}.trans.shared.b16"
+    found = launch(f"{name} {REGISTERS[count]}, [s+32];", rows, data, (2,), (64,))
+    np.testing.assert_array_equal(found, expected(np.full_like(rows, 2), data, count, True))
 
 
 @pytest.mark.parametrize("transposes", [False, True])
