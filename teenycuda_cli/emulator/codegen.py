@@ -11,38 +11,33 @@ back at the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from teenycuda_cli.emulator import compute
+from teenycuda_cli.emulator.arguments import Argument, bits_of, fixed, floats_of
 from teenycuda_cli.emulator.chains import join
 from teenycuda_cli.emulator.compute import Kept
-from teenycuda_cli.emulator.emitter import Argument, Emitter, bits_of, floats_of
 from teenycuda_cli.emulator.flow import Loop, analyse
-from teenycuda_cli.emulator.ir import BasicBlock, Nowhere, Op, Register, elements
+from teenycuda_cli.emulator.ir import BasicBlock, Nowhere, Op, Register, Special, elements
 from teenycuda_cli.emulator.keeping import choose_tags
 from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.program import Program
-from teenycuda_cli.emulator.steps import FEWEST, Step, Steps
+from teenycuda_cli.emulator.recording import HOT, StepEmitter, are_values
+from teenycuda_cli.emulator.steps import special_register
 from teenycuda_cli.emulator.tiling import plan, write
 from teenycuda_cli.emulator.values import wrap
 
-HOT = 64
-"""Instructions of a block in a loop that is source through and through."""
 
-
-class BlockEmitter(Emitter):
+class BlockEmitter(StepEmitter):
     """Writes the function of one block after the other."""
 
     def __init__(self, program: Program, loops: dict[int, Loop]) -> None:
         """`loops` are those of the program."""
         super().__init__(program)
         self._looping = frozenset(number for loop in loops.values() for number in loop.blocks)
-        self._is_hot = False
-        self._steps: list[Step] = []
 
     def emit_block(self, block: BasicBlock) -> None:
         """Append the function of a block to `source`."""
@@ -53,8 +48,8 @@ class BlockEmitter(Emitter):
         for number, dtype in enumerate(self.dtypes):
             self._pool.setdefault(dtype, []).append(number)
         self._holders, self._numbers, self._unheld = {}, {}, []
-        self._steps = []
-        self._is_hot = block.number in self._looping and len(block.ops) <= HOT
+        self.steps = []
+        self.is_hot = block.number in self._looping and len(block.ops) <= HOT
         self.accesses = {}
         tiling = plan(block)
         self.streams = self.streams and tiling is not None
@@ -64,7 +59,7 @@ class BlockEmitter(Emitter):
         opening = self._live_in(block)
         for self._index, op in enumerate(block.ops):
             if tiling is not None and tiling.tiled and op is tiling.tiled[0]:
-                self._flush()
+                self.flush()
                 exact, self.lines = self.lines, []
             self.op = op
             if op.operation.form.kind == "value":
@@ -73,7 +68,7 @@ class BlockEmitter(Emitter):
                 op.operation.form.build(self, op)
             self._release()
             if tiling is not None and tiling.tiled and op is tiling.tiled[-1]:
-                self._flush()
+                self.flush()
                 self.lines = [*exact, *write(self, tiling, self.accesses, self.lines)]
         self._write_back(block)
         if not self.ending:
@@ -118,7 +113,7 @@ class BlockEmitter(Emitter):
         return [f"{', '.join([f'v{register.number}' for register in read])} = {take}(S.R)"]
 
     def _write_back(self, block: BasicBlock) -> None:
-        self._flush()
+        self.flush()
         written = [r for r in self._last_def if r.home >= 0 and r in block.live_out]
         if not written:
             return
@@ -133,44 +128,6 @@ class BlockEmitter(Emitter):
         ):
             return f"S.keep({register.home}, v{register.number})"
         return f"v{register.number}"
-
-    # ----------------------------------------------------------------- steps
-
-    def line(self, text: str) -> None:
-        """Append a line to the function, behind the steps so far."""
-        if self._steps:
-            self._flush()
-        self.lines.append(text)
-
-    def _step(self, op: Op, register: Register, run: str, buffer: int, arguments: Sequence[Argument]) -> bool:
-        """Let what calls `run` (or, without a name, copies) be a step; False where it cannot."""
-        if self._is_hot or op.predicate is not None:
-            return False
-        for argument in arguments:
-            if argument.register is None and argument.constant is None and argument.scalar is None:
-                return False
-        function = self.names[run] if run else None
-        self._steps.append(Step(function, run, buffer, register, arguments))
-        return True
-
-    def _flush(self) -> None:
-        """Write the steps so far: as one call, or a few as lines."""
-        taken, self._steps = self._steps, []
-        if len(taken) < FEWEST:
-            for _, name, buffer, register, arguments in taken:
-                texts = ", ".join([argument.text for argument in arguments])
-                call = f"{name}(S, {buffer}, {texts})" if name else texts
-                self.lines.append(f"v{register.number} = {call}")
-            return
-        steps = Steps(taken, self._is_wanted)
-        if steps.outputs:
-            targets = "".join([f"v{register.number}, " for register in steps.outputs])
-            inputs = "".join([f", v{register.number}" for register in steps.inputs])
-            self.lines.append(f"{targets}= {self.bind(steps)}(S{inputs})")
-
-    def _is_wanted(self, register: Register) -> bool:
-        """Whether a register is read from here on, or by a later block."""
-        return self._last_use.get(register, -1) >= self._index or register in self.block.live_out
 
     # ------------------------------------------------------------- value ops
 
@@ -234,35 +191,41 @@ class BlockEmitter(Emitter):
 
     def _move(self, op: Op, register: Register, argument: Argument) -> None:
         kept = self.kept(register)
-        type_name = op.operation.destinations[0]
         known = self._known(kept, argument)
         if known is not None:
-            if not self._step(op, register, "", 0, (known,)):
+            if not self.step(op, (register,), "", (known,)):
                 self.assign(op, register, known.text)
             return
-        text = argument.text
-        if kept.tag != argument.kept.tag:
-            if argument.kept.tag == "i":
-                text = f"{self.function(floats_of, kept.dtype, argument.kept.width)}(S, {text})"
-            else:
-                bits = np.dtype(f"i{kept.width // 8}")
-                text = f"{self.function(bits_of, bits, argument.kept.raw_nan)}({text})"
-        elif kept.tag == "i" and kept.width != argument.kept.width:
-            read = self.function(compute.reader, argument.kept, type_name)
-            write = self.function(compute.writer, kept, type_name, False)
-            text = f"{write}({read}(S, {text}))"
-        if kept.tag == argument.kept.tag and argument.kept.raw_nan and not kept.raw_nan:
-            text = f"{self.bind(canonical)}({text})"
+        run = self._conversion(kept, argument.kept, op.operation.destinations[0])
         source = argument.register
-        copies = source is not None and not self.alias(register, source)
-        if not copies and text == argument.text and self._step(op, register, "", 0, (argument,)):
-            return
-        if copies:
+        if source is not None and not self.alias(register, source):
+            text = f"{run}(S, {argument.text})" if run else argument.text
             if self.lives_on(register):
                 text = f"S.keep({register.home}, {text})"
             else:
                 text = f"{self.bind(compute.duplicate)}({text})"
+        elif not run and isinstance(op.operands[1], Special):
+            taken = (fixed(op.operands[1].name), fixed(self._index))
+            if self.step(op, (register,), self.bind(special_register), taken):
+                return
+            text = argument.text
+        elif self.step(op, (register,), run, (argument,)):
+            return
+        else:
+            text = f"{run}(S, {argument.text})" if run else argument.text
         self.assign(op, register, text)
+
+    def _conversion(self, kept: Kept, source: Kept, type_name: str) -> str:
+        """The name of the function (lanes, value) that makes one kind of register of another, if any."""
+        if kept.tag != source.tag:
+            if source.tag == "i":
+                return self.function(floats_of, kept.dtype, source.width)
+            return self.function(compute.bits, np.dtype(f"i{kept.width // 8}"), source.raw_nan)
+        if kept.tag == "i" and kept.width != source.width:
+            return self.function(compute.resized, source, kept, type_name)
+        if source.raw_nan and not kept.raw_nan:
+            return self.bind(compute.settled)
+        return ""
 
     def _known(self, kept: Kept, argument: Argument) -> Argument | None:
         """A constant as a register holds it; None for what is none."""
@@ -325,7 +288,7 @@ class BlockEmitter(Emitter):
         copies = kept.tag == "f4" and op.instruction.opcode == "cvt" and self.lives_on(register)
         copies = copies and operation.sources[0] == "f32"
         as_it_is = not copies and not self._settles(op, register)
-        if as_it_is and self._step(op, register, name, number, arguments):
+        if as_it_is and self.step(op, (register,), name, (fixed(number), *arguments)):
             return
         call = f"{name}(S, {number}, {', '.join([a.text for a in arguments])})"
         if copies:
@@ -347,6 +310,11 @@ class BlockEmitter(Emitter):
 
     def _inline(self, op: Op, register: Register, arguments: list[Argument]) -> None:
         evaluate = op.operation.ufunc or op.operation.evaluate
+        if not self.is_hot and op.predicate is None and are_values(arguments):
+            dtype = self.kept(register).dtype
+            run = self.function(compute.plain, evaluate, dtype, self._settles(op, register))
+            self.step(op, (register,), run, (fixed(self.buffer(register, dtype)), *arguments))
+            return
         out = self._out(register, self.kept(register).dtype)
         varying = [argument.text for argument in arguments if argument.scalar is None]
         texts = ", ".join([argument.text for argument in arguments])
@@ -368,7 +336,7 @@ class BlockEmitter(Emitter):
         return op.operation.raw_nan and register.tag in {"f4", "f8"} and not register.raw_nan
 
 
-def generate(program: Program) -> tuple[Emitter, dict[int, Loop], str]:
+def generate(program: Program) -> tuple[BlockEmitter, dict[int, Loop], str]:
     """The emitter, with the objects that the source uses, the loops, and the source of all blocks."""
     loops = analyse(program)
     choose_tags(program)

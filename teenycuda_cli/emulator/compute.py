@@ -220,6 +220,22 @@ def compute(
     return on_values
 
 
+def plain(evaluate: Any, dtype: Any, settles: bool) -> Callable[..., Any]:
+    """The same for floats that go in and come out as registers keep them; `settles`: with PTX's own NaN."""
+
+    def run(lanes: Any, buffer: int, *values: Any) -> Any:
+        shape = lanes.shape
+        out = None
+        for value in values:
+            if value.shape == shape:
+                out = lanes.P[buffer] if buffer >= 0 else lanes.fresh(~buffer, dtype)
+                break
+        result = evaluate(*values) if out is None else evaluate(*values, out=out)
+        return canonical(result) if settles else result
+
+    return run
+
+
 def compute_many(
     operation: Operation, readers: list[Reader], kept: list[Kept | None], carry: bool
 ) -> Callable[..., Any]:
@@ -305,6 +321,28 @@ def selector(dtype: Any) -> Callable[..., Any]:
 def duplicate(value: Any) -> Any:
     """An array's copy; anything else itself."""
     return value.copy() if type(value) is np.ndarray else value
+
+
+def bits(dtype: Any, raw_nan: bool) -> Callable[[Any, Any], Any]:
+    """A function (lanes, floats) → their bits as signed integers, exact for a scalar."""
+
+    def read(_: Any, value: Any) -> Any:
+        if raw_nan:
+            value = canonical(value)
+        return value.view(dtype) if type(value) is np.ndarray else int(value.view(dtype))
+
+    return read
+
+
+def resized(source: Kept, kept: Kept, type_name: str) -> Callable[[Any, Any], Any]:
+    """A function (lanes, value) from integers of one width to those of another."""
+    read, write = reader(source, type_name), writer(kept, type_name, False)
+    return lambda lanes, value: write(read(lanes, value))
+
+
+def settled(_: Any, value: Any) -> Any:
+    """Floats with PTX's own NaN."""
+    return canonical(value)
 
 
 def plus64(_: Any, value: Any, addend: int) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from teenycuda_cli.emulator import compute, special
+from teenycuda_cli.emulator.arguments import Argument, bits_of, constant_reader, floats_of
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.flow import saved
 from teenycuda_cli.emulator.ir import (
@@ -23,23 +25,12 @@ from teenycuda_cli.emulator.ir import (
     Source,
     Special,
 )
-from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.values import wrap
 from teenycuda_cli.errors import UnsupportedError
 
 _FLOATS = {32: np.float32, 64: np.float64}
 _BITS = {32: np.uint32, 64: np.uint64}
-
-
-class Argument(NamedTuple):
-    """A source as generated code has it: an expression, and how its value is kept."""
-
-    text: str
-    kept: Kept
-    register: Register | None = None
-    constant: int | None = None  # an integer known now
-    scalar: Any = None  # a float known now
 
 
 class Emitter:
@@ -343,12 +334,30 @@ class Emitter:
         self.return_sites.append(block)
         return len(self.return_sites) - 1
 
-    def parameter(self, offset: int, dtype: Any, kept: Kept) -> str:
-        """The expression of a place in the kernel's parameters, read as `dtype` for a register."""
+    def parameter(self, offset: int, dtype: Any, kept: Kept) -> int:
+        """The number of a place in the kernel's parameters, read as `dtype` for a register."""
         item = (offset, dtype, kept)
         if item not in self.parameters:
             self.parameters.append(item)
-        return f"S.A[{self.parameters.index(item)}]"
+        return self.parameters.index(item)
+
+    def read_parameter(self, op: Op, register: Register, offset: int, dtype: Any) -> None:
+        """A place in the kernel's parameters into a register."""
+        self.assign(op, register, f"S.A[{self.parameter(offset, dtype, self.kept(register))}]")
+
+    def invoke(
+        self,
+        op: Op,
+        destinations: list[Source],
+        run: str,
+        arguments: Sequence[Argument],
+        dtypes: Sequence[Any] = (),
+    ) -> bool:
+        """Let a call be data, of `run(S, arguments[0], mask, *arguments[1:])` → values of `dtypes`.
+
+        False where that is not possible, and source must be written.
+        """
+        return False
 
     def store_results(
         self, op: Op, destinations: list[Source], call: str, mask: str, dtypes: list[Any]
@@ -378,30 +387,3 @@ class Emitter:
             names.append(name)
         guard = f"if {mask} is not False: " if mask != "m" else ""
         self.line(guard + "; ".join([f"{', '.join(names)} = {call}", *after]))
-
-
-def constant_reader(scalar: Any) -> compute.Reader:
-    """A reader that gives a constant."""
-    return lambda lanes, value: scalar
-
-
-def bits_of(dtype: Any, raw_nan: bool) -> Any:
-    """A function from floats to their bits as signed integers, exact for a scalar."""
-
-    def bits(value: Any) -> Any:
-        if raw_nan:
-            value = canonical(value)
-        if type(value) is np.ndarray:
-            return value.view(dtype)
-        return int(value.view(dtype))
-
-    return bits
-
-
-def floats_of(dtype: Any, width: int) -> Any:
-    """A function (lanes, integers) → the floats of those bits."""
-
-    def floats(lanes: Any, value: Any) -> Any:
-        return lanes.integers(value, width).view(dtype)
-
-    return floats

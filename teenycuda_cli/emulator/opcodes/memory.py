@@ -8,6 +8,7 @@ import numpy as np
 
 from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.access import Site, positions, view
+from teenycuda_cli.emulator.arguments import fixed
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
@@ -92,7 +93,7 @@ class Load:
         self.site = site
         self.kept = kept
 
-    def __call__(self, lanes: Any, address: Any, mask: Any, buffers: tuple[int, ...] | None) -> Any:
+    def __call__(self, lanes: Any, address: Any, mask: Any, buffers: tuple[int, ...]) -> Any:
         """Without buffers a view of memory may come back, which is good until memory changes."""
         site = self.site
         parts: Any = None
@@ -101,10 +102,10 @@ class Load:
         if parts is None:
             return self._gather(lanes, address, mask, buffers)
         if site.count == 1:
-            return self._taken(lanes, parts, self.kept[0], None if buffers is None else buffers[0])
+            return self._taken(lanes, parts, self.kept[0], buffers[0] if buffers else None)
         return tuple(
             [
-                self._taken(lanes, parts[k], kept, None if buffers is None else buffers[k])
+                self._taken(lanes, parts[k], kept, buffers[k] if buffers else None)
                 for k, kept in enumerate(self.kept)
             ]
         )
@@ -130,7 +131,7 @@ class Load:
         np.copyto(out, part)
         return out
 
-    def _gather(self, lanes: Any, address: Any, mask: Any, buffers: tuple[int, ...] | None) -> Any:
+    def _gather(self, lanes: Any, address: Any, mask: Any, buffers: tuple[int, ...]) -> Any:
         site = self.site
         results: list[Any] = [None] * site.count
         for found in positions(site, lanes, address, mask):
@@ -138,7 +139,7 @@ class Load:
                 if kept is None:
                     continue
                 data, index = found.elements(site.dtype, k)
-                buffer = None if buffers is None else buffers[k]
+                buffer = buffers[k] if buffers else None
                 results[k] = self._placed(lanes, data, index, found.mask, kept, buffer, results[k])
         return results[0] if site.count == 1 else tuple(results)
 
@@ -202,15 +203,19 @@ def ld(emit: Emitter, op: Op) -> None:
     site, address = make_site(emit, op, place, len(destinations), dtype, writes=False)
     load = emit.bind(Load(site, tuple([_matching(item, dtype) for item in kept])))
     emit.accesses[op] = load, address
-    mask = emit.mask(op)
     registers = [d for d in destinations if isinstance(d, Register)]
     lazy = all(emit.only_read_before_writes(r) for r in registers)
-    buffers = "None"
+    buffers: tuple[int, ...] = ()
     if not lazy:
-        numbers = [emit.buffer(d, emit.kept(d).dtype) if isinstance(d, Register) else 0 for d in destinations]
-        buffers = repr(tuple(numbers))
-    call = f"{load}(S, {address}, {mask}, {buffers})"
-    emit.store_results(op, destinations, call, mask, [dtype] * len(destinations))
+        buffers = tuple(
+            [emit.buffer(d, emit.kept(d).dtype) if isinstance(d, Register) else 0 for d in destinations]
+        )
+    results = [dtype] * len(destinations)
+    base = emit.argument(place.base)
+    if emit.invoke(op, destinations, load, (base, fixed(buffers)), results):
+        return
+    mask = emit.mask(op)
+    emit.store_results(op, destinations, f"{load}(S, {address}, {mask}, {buffers})", mask, results)
 
 
 def _element_dtype(type_name: str, kept: Kept) -> Any:
@@ -241,9 +246,8 @@ def _load_parameters(emit: Emitter, op: Op, place: Place, destinations: list[Sou
         )
     for number, destination in enumerate(destinations):
         if isinstance(destination, Register):
-            kept = emit.kept(destination)
             offset = base.offset + place.offset + number * dtype.itemsize
-            emit.assign(op, destination, emit.parameter(offset, dtype, kept))
+            emit.read_parameter(op, destination, offset, dtype)
 
 
 class Store:
@@ -341,6 +345,8 @@ def st(emit: Emitter, op: Op) -> None:
             readers.append(compute.reader(argument.kept, type_name))
     store = emit.bind(Store(site, tuple(readers)))
     emit.accesses[op] = store, address
+    if emit.invoke(op, [], store, (emit.argument(place.base), *arguments)):
+        return
     mask = emit.mask(op)
     values = ", ".join([argument.text for argument in arguments])
     guard = f"if {mask} is not False: " if mask != "m" else ""
