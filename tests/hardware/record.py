@@ -9,7 +9,9 @@ here has of the others is taken over.
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -76,6 +78,11 @@ class Recorder:
         self._inputs: dict[str, Sequence[Array]] = {}
         self._bytes = 0
 
+    def resume(self, out: Path) -> None:
+        """Go on with the differing outputs of the process before."""
+        with np.load(out / "differing.npz") as file:
+            self.differing = {str(name): file[f"r{index}"] for index, name in enumerate(file["names"])}
+
     def take(self, outcome: Outcome) -> None:
         """Add one outcome."""
         case = outcome.case
@@ -133,27 +140,59 @@ def outcomes(device: Device, chosen: Sequence[Case | Trial]) -> Iterator[Outcome
         yield from run(device, kept)
 
 
-def main() -> None:
-    """Record, and print a short table."""
+FAULTED = 75
+"""Exit status of a worker whose device is lost to a launch that failed."""
+MOST_FAULTS = 50
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="the folder for the files")
     parser.add_argument("--device", default="cuda", help="cpu for a dry run on the emulator")
     parser.add_argument("--only", choices=PARTS, default="all", help="record this part alone")
     parser.add_argument("--match", default="", help="a pattern: record only what matches it")
-    options = parser.parse_args()
+    parser.add_argument("--worker", choices=("first", "next"), help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Record in a process of its own; after a launch that fails, go on behind it in another one."""
+    options = _options()
+    if options.worker:
+        _work(options)
+        return
+    for worker in ("first", *["next"] * MOST_FAULTS):
+        command = [sys.executable, "-m", "tests.hardware.record", *sys.argv[1:], "--worker", worker]
+        status = subprocess.call(command)
+        if status != FAULTED:
+            sys.exit(status)
+
+
+def _work(options: argparse.Namespace) -> None:
+    """Record what is chosen, or the rest of it, and print a short table."""
     start = time.monotonic()
     with open_device(options.device) as device, open_device("cpu") as emulator:
         driver = getattr(device, "version", 0) // 10
         chip = device.name.removeprefix("NVIDIA ")
         name = f"{chip}, {device.arch}, CUDA {driver // 100}.{driver % 100}"
-        known = read() if FILE.exists() and (options.only != "all" or options.match) else Recording(name)
-        if known.device != name:
-            print(f"what there is was recorded on {known.device} and is left out", file=sys.stderr)
-            known = Recording(name)
+        goes_on = options.worker == "next"
+        known = _known(options, name)
+        chosen = tried("missing" if goes_on else options.only, options.match, known)
+        if goes_on and options.only in ("values", "effects"):
+            chosen = [case for case in chosen if isinstance(case, Case) == (options.only == "values")]
+        for case in chosen:
+            known.drop(case.text)
         recorder = Recorder(known, emulator)
+        if goes_on:
+            recorder.resume(options.out)
         try:
-            for outcome in outcomes(device, tried(options.only, options.match, known)):
+            for outcome in outcomes(device, chosen):
                 recorder.take(outcome)
+                if outcome.lost and options.device != "cpu":
+                    print(f"lost the device: {outcome.case.text}: {outcome.failure}", file=sys.stderr)
+                    recorder.write(options.out)
+                    sys.stderr.flush()
+                    os._exit(FAULTED)
         finally:
             recorder.write(options.out)
     reasons = Counter(reason for reason in recorder.recording.failures.values())
@@ -162,6 +201,19 @@ def main() -> None:
     for verdict, count in recorder.verdicts.most_common():
         print(f"{count:6}  {verdict}")
     print(f"{recorder.recording.device}; {time.monotonic() - start:.1f} s")
+
+
+def _known(options: argparse.Namespace, name: str) -> Recording:
+    """What is recorded already and stays: nothing where all is recorded anew, or on another device."""
+    if options.worker == "next":
+        return read(options.out / "outputs.xz")
+    if not FILE.exists() or (options.only == "all" and not options.match):
+        return Recording(name)
+    known = read()
+    if known.device == name:
+        return known
+    print(f"what there is was recorded on {known.device} and is left out", file=sys.stderr)
+    return Recording(name)
 
 
 if __name__ == "__main__":

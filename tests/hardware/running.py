@@ -26,6 +26,7 @@ class Outcome:
     case: Case | Trial
     results: tuple[Array, ...] = ()
     failure: str = ""
+    lost: bool = False  # a launch failed: a GPU does nothing more after that
 
 
 def run(device: Device, module: Module | TrialModule) -> Iterator[Outcome]:
@@ -45,7 +46,7 @@ def run(device: Device, module: Module | TrialModule) -> Iterator[Outcome]:
             for kernel in module.kernels:
                 if isinstance(kernel, TrialKernel):
                     results, failure = launched(device, loaded, kernel)
-                    yield Outcome(kernel.trial, results, failure)
+                    yield Outcome(kernel.trial, results, failure, lost=bool(failure))
                 else:
                     yield from _run_kernel(device, loaded, kernel)
         return

@@ -17,6 +17,8 @@ from tests.hardware.kernels import HEAD
 
 TRIALS = 24
 THREADS = 256
+LIMIT = 20.0
+"""Seconds that a launch may take."""
 _FILL = 0xA5
 
 
@@ -133,28 +135,27 @@ def launched(device: Device, loaded: LoadedModule, kernel: TrialKernel) -> tuple
 
 
 def _launched(device: Device, loaded: LoadedModule, kernel: TrialKernel) -> tuple[Array, ...]:
+    """After a failure nothing is freed: a device that is lost would wait for ever to do it."""
     trial = kernel.trial
     allocations = []
-    try:
-        for number, array in enumerate(trial.inputs):
-            allocation = device.allocate(array.nbytes, f"in{number}")
-            allocations.append(allocation)
-            device.write(allocation.address, np.ascontiguousarray(array).tobytes())
-        for number, output in enumerate(trial.outputs):
-            allocation = device.allocate(output.size * output.count, f"out{number}")
-            allocations.append(allocation)
-            device.write(allocation.address, bytes([_FILL]) * (output.size * output.count))
-        params = [allocation.address.to_bytes(8, "little") for allocation in allocations]
-        params += [data for _, data in trial.params]
-        config = LaunchConfig(trial.grid, trial.block, None, trial.shared, tuple(params))
-        loaded.function(kernel.name).launch(config)
-        results: Sequence[Array] = [
-            np.frombuffer(device.read(allocation.address, allocation.size), f"<u{output.size}").copy()
-            for allocation, output in zip(allocations[len(trial.inputs) :], trial.outputs, strict=True)
-        ]
-    finally:
-        for allocation in allocations:
-            device.free(allocation)
+    for number, array in enumerate(trial.inputs):
+        allocation = device.allocate(array.nbytes, f"in{number}")
+        allocations.append(allocation)
+        device.write(allocation.address, np.ascontiguousarray(array).tobytes())
+    for number, output in enumerate(trial.outputs):
+        allocation = device.allocate(output.size * output.count, f"out{number}")
+        allocations.append(allocation)
+        device.write(allocation.address, bytes([_FILL]) * (output.size * output.count))
+    params = [allocation.address.to_bytes(8, "little") for allocation in allocations]
+    params += [data for _, data in trial.params]
+    config = LaunchConfig(trial.grid, trial.block, None, trial.shared, tuple(params))
+    loaded.function(kernel.name).launch(config, timeout=LIMIT)
+    results: Sequence[Array] = [
+        np.frombuffer(device.read(allocation.address, allocation.size), f"<u{output.size}").copy()
+        for allocation, output in zip(allocations[len(trial.inputs) :], trial.outputs, strict=True)
+    ]
+    for allocation in allocations:
+        device.free(allocation)
     return tuple(results if trial.settle is None else trial.settle(results))
 
 
