@@ -20,7 +20,7 @@ from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import FewLanes, FullLanes, Lanes, Mask
 from teenycuda_cli.emulator.machine import Batch, now
 from teenycuda_cli.emulator.mbarriers import Parked, Parking
-from teenycuda_cli.emulator.opcodes.warp import active, bits, by_warp, from_warps
+from teenycuda_cli.emulator.opcodes.warp import bits, by_warp, from_warps
 
 PATIENCE = 4096
 """Steps that lanes wait while others run; far fewer while those spin."""
@@ -290,10 +290,7 @@ class Scheduler:
         if type(member) is int:
             lacking = absent & np.uint32(member & 0xFFFFFFFF)
         else:
-            rows = by_warp(lanes, member, 0)
-            here = active(lanes, mask)
-            first = here.argmax(axis=1)
-            lacking = absent & np.take_along_axis(rows, first[:, None], axis=1).astype(np.uint32)
+            lacking = absent & by_warp(lanes, member, 0).astype(np.uint32)
         ready = mask & from_warps(lanes, lacking == 0)
         if not ready.any():
             pending[block] = mask

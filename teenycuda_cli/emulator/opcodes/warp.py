@@ -13,6 +13,7 @@ from teenycuda_cli.emulator.lanes import FullLanes
 from teenycuda_cli.emulator.opcodes.memory import elements
 
 WARP = 32
+_ALL = 0xFFFFFFFF
 
 
 def by_warp(lanes: Any, values: Any, fill: Any) -> Any:
@@ -45,6 +46,28 @@ def active(lanes: Any, mask: Any) -> Any:
 def bits(rows: Any) -> Any:
     """Rows of 32 bools as a column of 32-bit masks."""
     return np.packbits(rows, axis=1, bitorder="little").view("<u4").astype(np.uint32)
+
+
+def taking_part(lanes: Any, member: Any, mask: Any) -> Any:
+    """Which lanes of its warp each lane's member mask names, of those that are here: (warps, 32 or 1, 32).
+
+    1 where all lanes of every warp name the same ones, as nearly always.
+    """
+    here = active(lanes, mask)
+    if type(member) is int:
+        if member & _ALL != _ALL:
+            here = here & ((member >> np.arange(WARP)) & 1).astype(bool)
+        return here[:, None, :]
+    rows = _rows(lanes, member)
+    first = np.take_along_axis(rows, here.argmax(axis=1)[:, None], axis=1)
+    if not (here & (rows != first)).any():
+        rows = first
+    return here[:, None, :] & ((rows[:, :, None] >> np.arange(WARP)) & 1).astype(bool)
+
+
+def masks(part: Any) -> Any:
+    """`taking_part`, or the like, as one mask of 32 bits each, in signed numbers."""
+    return bits(part.reshape(-1, WARP)).view(np.int32).reshape(part.shape[:2])
 
 
 _SHFL = "data-movement-and-conversion-instructions-shfl-sync"
@@ -163,18 +186,15 @@ class Vote:
 
     def __call__(self, lanes: Any, predicate: Any, member: Any, mask: Any) -> Any:
         """A bool, or the ballot's 32 bits, for each lane."""
-        here = active(lanes, mask)
-        if type(member) is not int or member & 0xFFFFFFFF != 0xFFFFFFFF:
-            asked = _rows(lanes, member)
-            here = here & ((asked >> np.arange(WARP)) & 1).astype(bool)
+        here = taking_part(lanes, member, mask)
         if type(predicate) is not np.ndarray:
             holds = here if predicate else np.zeros_like(here)
         else:
-            holds = here & by_warp(lanes, predicate, False)
+            holds = here & by_warp(lanes, predicate, False)[:, None, :]
         if self.mode == "ballot":
-            return from_warps(lanes, bits(holds).view(np.int32))
-        some = holds.any(axis=1, keepdims=True)
-        every = (holds == here).all(axis=1, keepdims=True)
+            return from_warps(lanes, masks(holds))
+        some = holds.any(axis=2)
+        every = (holds == here).all(axis=2)
         result = {"any": some, "all": every, "uni": every | ~some}[self.mode]
         return from_warps(lanes, result)
 
@@ -251,15 +271,12 @@ class Match:
     def __call__(self, lanes: Any, value: Any, member: Any, mask: Any) -> Any:
         """32 bits for each lane, with whether all agree where that is wanted."""
         rows = by_warp(lanes, np.broadcast_to(lanes.integers(value, self.width), lanes.shape), 0)
-        here = active(lanes, mask)
-        asked = _rows(lanes, member)
-        here = here & ((asked >> np.arange(WARP)) & 1).astype(bool)
-        equal = (rows[:, :, None] == rows[:, None, :]) & here[:, None, :]
+        here = taking_part(lanes, member, mask)
+        equal = rows[:, :, None] == rows[:, None, :]
         if self.mode == "any":
-            groups = bits(equal.reshape(-1, WARP)).view(np.int32).reshape(-1, WARP)
-            return from_warps(lanes, groups)
-        agree = (equal | ~here[:, None, :] | ~here[:, :, None]).all(axis=(1, 2))[:, None]
-        everyone = np.where(agree, bits(here).view(np.int32), np.int32(0))
+            return from_warps(lanes, masks(equal & here))
+        agree = (equal | ~here).all(axis=2)
+        everyone = np.where(agree, masks(here), np.int32(0))
         result = from_warps(lanes, everyone)
         return (result, from_warps(lanes, agree)) if self.wants_predicate else result
 
@@ -316,9 +333,9 @@ class Reduce:
     def __call__(self, lanes: Any, value: Any, member: Any, mask: Any) -> Any:
         """The same value for each lane of a warp."""
         rows = by_warp(lanes, np.broadcast_to(lanes.integers(value, 32), lanes.shape), 0).view(self.dtype)
-        here = active(lanes, mask) & ((_rows(lanes, member) >> np.arange(WARP)) & 1).astype(bool)
-        filled = np.where(here, rows, self.dtype.type(self.neutral))
-        result = self.ufunc.reduce(filled, axis=1, keepdims=True, dtype=self.dtype)
+        here = taking_part(lanes, member, mask)
+        filled = np.where(here, rows[:, None, :], self.dtype.type(self.neutral))
+        result = self.ufunc.reduce(filled, axis=2, dtype=self.dtype)
         return from_warps(lanes, result.view(np.int32))
 
 
@@ -351,8 +368,7 @@ def redux(emit: Emitter, op: Op) -> None:
 
 def elect_one(lanes: Any, member: Any, mask: Any) -> Any:
     """The number of the warp's first lane that takes part, and whether this lane is it."""
-    here = active(lanes, mask) & ((_rows(lanes, member) >> np.arange(WARP)) & 1).astype(bool)
-    first = here.argmax(axis=1)[:, None]
+    first = taking_part(lanes, member, mask).argmax(axis=2)
     return from_warps(lanes, first.astype(np.int32)), from_warps(lanes, np.arange(WARP)[None, :] == first)
 
 
