@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +24,9 @@ class Argument(NamedTuple):
     scalar: Any = None  # a float known now
 
 
-def fixed(thing: Any) -> Argument:
-    """An object that is known now, as an argument."""
+@cache
+def fixed(thing: Hashable) -> Argument:
+    """A number, name or tuple that is known now, as an argument."""
     return Argument(repr(thing), Kept("i", 64), scalar=thing)
 
 

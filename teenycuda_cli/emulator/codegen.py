@@ -11,6 +11,7 @@ back at the end.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -21,7 +22,17 @@ from teenycuda_cli.emulator.arguments import Argument, bits_of, fixed, floats_of
 from teenycuda_cli.emulator.chains import join
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.flow import Loop, analyse
-from teenycuda_cli.emulator.ir import BasicBlock, Nowhere, Op, Register, Special, elements
+from teenycuda_cli.emulator.ir import (
+    BasicBlock,
+    Group,
+    Nowhere,
+    Op,
+    Register,
+    Source,
+    Special,
+    Wide,
+    elements,
+)
 from teenycuda_cli.emulator.keeping import choose_tags
 from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.program import Program
@@ -134,8 +145,14 @@ class BlockEmitter(StepEmitter):
     def _value(self, op: Op) -> None:
         operation = op.operation
         destinations = elements(op.operands[0])
-        sources = [element for operand in op.operands[1:] for element in elements(operand)]
-        arguments = [self.argument(s, t) for s, t in zip(sources, operation.sources, strict=True)]
+        sources: Sequence[Source] = op.operands[1:]
+        if Group in map(type, sources) or Wide in map(type, sources):
+            sources = [element for operand in sources for element in elements(operand)]
+        registers = self._registers
+        arguments = [
+            registers[source] if type(source) is Register else self.argument(source, name)
+            for source, name in zip(sources, operation.sources, strict=True)
+        ]
         carry = None
         if operation.reads_carry or operation.writes_carry:
             carry = next(r for r in (*op.writes, *op.reads) if r.name == "%cc")
@@ -275,7 +292,6 @@ class BlockEmitter(StepEmitter):
             self._inline(op, register, arguments)
             return
         number = self.buffer(register, kept.dtype)
-        exact = tuple([argument.kept.tag == "i" for argument in arguments])
         key = (
             id(operation),
             kept,
@@ -283,6 +299,7 @@ class BlockEmitter(StepEmitter):
         )
         name = self._functions.get(key)
         if name is None:
+            exact = tuple([argument.kept.tag == "i" for argument in arguments])
             run = compute.compute(operation, self._readers(op, arguments), kept, exact)
             name = self._functions[key] = self.bind(run)
         copies = kept.tag == "f4" and op.instruction.opcode == "cvt" and self.lives_on(register)

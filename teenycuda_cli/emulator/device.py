@@ -273,7 +273,7 @@ class EmulatedFunction:
                 f"a cooperative launch needs all blocks of {self._entry.name} on the device at once:"
                 f" {blocks} blocks of {launch.threads} threads are more than {RESIDENT_LANES} threads"
             )
-        if WORKSPACE_REGISTER in self.kernel.source:
+        if WORKSPACE_REGISTER in self.kernel.specials:
             region = self._device.arena.allocate(WORKSPACE_BYTES, "the grid's workspace")
             self._device.fill(region.start, 0, WORKSPACE_BYTES)
             launch.workspace = region.start

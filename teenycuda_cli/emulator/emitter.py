@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,15 @@ _FLOATS = {32: np.float32, 64: np.float64}
 _BITS = {32: np.uint32, 64: np.uint64}
 
 
+_WHOLE = Kept("i", 64)
+
+
+@cache
+def _constant(value: int) -> Argument:
+    value = wrap(value, 64)
+    return Argument(str(value), _WHOLE, constant=value)
+
+
 class Emitter:
     """What instructions use to write their code; `BlockEmitter` puts it together."""
 
@@ -53,6 +63,7 @@ class Emitter:
         self.source: list[str] = []
         self.dtypes: list[Any] = []  # of the pool
         self.parameters: list[tuple[int, Any, Kept]] = []  # offset, dtype and register of each parameter read
+        self.specials: set[str] = set()  # special registers read
         self.return_sites: list[int] = []
         self.streams = True  # all blocks are exact or tiled
         self.accesses: dict[Op, tuple[str, str]] = {}  # loads and stores of the block: function, address
@@ -117,11 +128,11 @@ class Emitter:
         if isinstance(source, Constant):
             if type_name == "pred":
                 return Argument(str(bool(source.value)), Kept("p", 1))
-            value = wrap(source.value, 64)
-            return Argument(str(value), Kept("i", 64), constant=value)
+            return _constant(source.value)
         if isinstance(source, FloatConstant):
             return self._float(source, type_name)
         if isinstance(source, Special):
+            self.specials.add(source.name)
             width = special.special_width(source.name)
             kept = Kept("p", 1) if width == 1 else Kept("i", width)
             return Argument(f"special(S, {source.name!r}, {self._index})", kept)

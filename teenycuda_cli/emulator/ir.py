@@ -179,6 +179,8 @@ def member_mask(op: Op) -> Source | None:
 
 def elements(source: Source) -> list[Source]:
     """A group's elements, or the operand itself."""
+    if type(source) is Register:
+        return [source]
     return list(source.elements) if isinstance(source, Group) else [source]
 
 

@@ -25,6 +25,7 @@ class Kernel:
         emitter, self.loops, source = generate(program)
         self.program = program
         self.source = source
+        self.specials = emitter.specials
         self.dtypes = emitter.dtypes
         self.parameters = emitter.parameters
         self.streams = emitter.streams

@@ -91,10 +91,10 @@ class StepEmitter(Emitter):
 
 def are_values(arguments: Sequence[Argument]) -> bool:
     """Whether arguments are registers and what is known now, and no expressions."""
-    return all(
-        argument.register is not None or argument.constant is not None or argument.scalar is not None
-        for argument in arguments
-    )
+    for argument in arguments:
+        if argument.register is None and argument.constant is None and argument.scalar is None:
+            return False
+    return True
 
 
 _MASK = Argument("m", Kept("p", 1), Register(-1, "m", "pred", 1, "p"))

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator import compute
+from teenycuda_cli.emulator.arguments import Argument
 from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Argument, Emitter
+from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Op, Place
 
 _ISA = "data-movement-and-conversion-instructions-createpolicy"
