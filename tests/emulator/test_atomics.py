@@ -210,6 +210,7 @@ def test_vectors(kind: str, vector: str) -> None:
         ("atom.global.add.f16 %h1, [%out], %h2", "not in the form"),
         ("red.acquire.gpu.global.add.u32 [%out], %r1", "not in the form"),
         ("atom.shared.add.v2.f32 {%f1, %f2}, [%out], {%f3, %f4}", "not in the form"),
+        ("multimem.red.relaxed.sys.global.add.u32 [%out], %r1", "memory that several GPUs share"),
         ("ld.relaxed.global.u32 %r1, [%out]", "not in the form"),
         ("st.const.u32 [%out], %r1", "not in the form"),
         ("ld.param.u64 %d1, [out+8]", "bytes 8 to 15 of the kernel's parameters, which are 8 bytes"),

@@ -46,6 +46,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from teenycuda_cli.emulator.opcodes.absent import ABSENT
 from teenycuda_cli.emulator.opcodes.forms import (
     OTHER_KINDS,
     Evaluate,
@@ -159,7 +160,7 @@ class Table:
     ) -> Operation | Unsupported:
         patterns = self.compiled(opcode)
         if not patterns:
-            return Unsupported(f"the emulator has no instruction {opcode}")
+            return Unsupported(ABSENT.get(opcode, f"the emulator has no instruction {opcode}"))
         named = []
         for pattern in patterns:
             bound = pattern.bind(modifiers)
