@@ -15,7 +15,7 @@ def _is_ordered(m: Modifiers) -> bool:
     """Whether the semantics go with the scope, the space and the cache operator."""
     sem, scope, space = m["sem"], m["scope"], m["space"]
     if m["mmio"]:
-        return sem == "relaxed" and scope == "sys" and space in _GLOBAL and not m["cop"] and not m.get("hint")
+        return sem == "relaxed" and scope == "sys" and space in _GLOBAL and not m["cop"]
     if sem in ("", "weak"):
         return not scope
     if m["cop"] or space not in _STRONG_SPACES:
@@ -25,12 +25,14 @@ def _is_ordered(m: Modifiers) -> bool:
 
 def _is_cached(m: Modifiers) -> bool:
     """Whether eviction, prefetch and policy go with the rest: they are for global memory."""
-    evicts = m["evict"] or m["level"]
-    if m["space"] not in _GLOBAL and (evicts or m.get("hint") or m.get("prefetch")):
+    evicts, hinted = m["evict"], m.get("hint")
+    if m["space"] not in _GLOBAL and (evicts or m["level"] or hinted or m.get("prefetch")):
         return False
     if m["level"] and not _is_long(m):
         return False
-    return not (evicts and m["cop"]) and not (m["sem"] == "volatile" and (evicts or m.get("hint")))
+    if m["mmio"] or m["sem"] == "volatile":
+        return not evicts and not hinted and not (m["mmio"] and m.get("prefetch"))
+    return not (evicts and m["cop"])
 
 
 def _vector_bytes(m: Modifiers) -> int:
