@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.memory import Arena, Region
+from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE, Arena, Region
 from teenycuda_cli.errors import LaunchError, TimeoutExpired
 
 if TYPE_CHECKING:
@@ -97,19 +97,9 @@ def describe(site: Site, batch: Any, address: int, space: str) -> tuple[str, tup
     size = site.size * site.count
     doing = _DOING.get(site.op.instruction.opcode) or ("store" if site.writes else "load")
     access = f"{'an' if doing[0] in 'aeiou' else 'a'} {doing} of {size} byte{'s' if size > 1 else ''}"
-    if space == "shared":
-        limit = batch.launch.shared_size
-        return _owned(
-            site,
-            access,
-            address,
-            limit,
-            "shared memory",
-            "a block has",
-            f"--shared gives {batch.launch.dynamic_shared}",
-        )
-    if space == "local":
-        return _owned(site, access, address, batch.launch.local_size, "local memory", "a thread has", "")
+    windowed = _of_window(site, batch, access, address, space)
+    if windowed is not None:
+        return windowed
     address &= (1 << 64) - 1
     arena: Arena = batch.launch.arena
     region = arena.region(address)
@@ -125,6 +115,38 @@ def describe(site: Site, batch: Any, address: int, space: str) -> tuple[str, tup
     what = "went out of bounds" if freed is None else "used freed memory"
     told = nearest(arena, address, size) if freed is None else (freed.name,)
     return f"{what}: {access} at {address:#x}", told
+
+
+def _of_window(
+    site: Site, batch: Any, access: str, address: int, space: str
+) -> tuple[str, tuple[str, ...]] | None:
+    """The same where shared or local memory is concerned."""
+    windowed = _window(address)
+    if windowed:
+        what = f"used a generic address of {windowed} memory as one of {space} memory"
+        return f"{what}: {access} at {address:#x}", (f"cvta.to.{windowed} makes {windowed} addresses of it",)
+    if space == "shared":
+        limit = batch.launch.shared_size
+        return _owned(
+            site,
+            access,
+            address,
+            limit,
+            "shared memory",
+            "a block has",
+            f"--shared gives {batch.launch.dynamic_shared}",
+        )
+    if space == "local":
+        return _owned(site, access, address, batch.launch.local_size, "local memory", "a thread has", "")
+    return None
+
+
+def _window(address: int) -> str:
+    """The space that a generic address lies in, where that is not global memory."""
+    for name, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
+        if start <= address < start + WINDOW_SIZE:
+            return name
+    return ""
 
 
 def _in(region: Any, address: int) -> str:

@@ -13,6 +13,7 @@ from teenycuda_cli.emulator.access import Site, positions
 from teenycuda_cli.emulator.conflicts import Change, change, exchange
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.faults import fault
 from teenycuda_cli.emulator.ir import Op, Place, Register, Source
 from teenycuda_cli.emulator.numerics.floating import TINY32, canonical
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
@@ -122,6 +123,10 @@ class Atomic:
             values = [_joined(values[start : start + 2], site.dtype) for start in range(0, len(values), 2)]
         results = [np.zeros(lanes.shape, site.dtype) for _ in range(site.count)] if self.wants else []
         for spot in positions(site, lanes, address, mask):
+            if spot.space.kind == "lane":
+                numbers = lanes.numbers(spot.mask)
+                what = "used local memory, which each thread has its own of, in an atomic"
+                raise fault(site.program, site.op, lanes, int(numbers[0]), len(numbers), what)
             what = self.in_shared if spot.space.name == "shared" else self.elsewhere
             here = [_taken(lanes, value, spot.mask) for value in values]
             for number in range(site.count):
