@@ -125,8 +125,8 @@ class Atomic:
         for spot in positions(site, lanes, address, mask):
             if spot.space.kind == "lane":
                 numbers = lanes.numbers(spot.mask)
-                what = "used local memory, which each thread has its own of, in an atomic"
-                raise fault(site.program, site.op, lanes, int(numbers[0]), len(numbers), what)
+                wrong = "used local memory, which each thread has its own of, in an atomic"
+                raise fault(site.program, site.op, lanes, int(numbers[0]), len(numbers), wrong)
             what = self.in_shared if spot.space.name == "shared" else self.elsewhere
             here = [_taken(lanes, value, spot.mask) for value in values]
             for number in range(site.count):
