@@ -10,7 +10,7 @@ import numpy as np
 from teenycuda_cli.emulator.access import Site, positions, window
 from teenycuda_cli.emulator.ir import Frame, Op, Place
 from teenycuda_cli.emulator.lanes import FewLanes
-from teenycuda_cli.emulator.machine import Batch, Space
+from teenycuda_cli.emulator.machine import INTERLEAVED, Batch, Space
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
 from teenycuda_cli.emulator.program import Program
 
@@ -31,7 +31,7 @@ _CODES = {
     "f64": "d",
 }
 _FORMS = {32: ("<f", "<I"), 64: ("<d", "<Q")}
-_NAN = {"f32": 0x7FFFFFFF, "f64": 0x7FFFFFFFFFFFFFFF}
+_NAN = {32: 0x7FFFFFFF, 64: 0x7FFFFFFFFFFFFFFF}
 
 
 def float_of_bits(bits: int, width: int) -> float:
@@ -72,7 +72,7 @@ class Lane:
 class LaneAccess:
     """A load or store of one element for one lane."""
 
-    __slots__ = ("_code", "_kind", "_site", "_size")
+    __slots__ = ("_code", "_site", "_size")
 
     def __init__(self, program: Program, op: Op, offset: int, kind: str, *, writes: bool) -> None:
         """`kind` is the PTX type in which memory is read or written."""
@@ -83,27 +83,37 @@ class LaneAccess:
         if isinstance(place, Place) and isinstance(place.base, Frame):
             space = "local"
         self._site = Site(program, op, space, offset, dtype.itemsize, 1, dtype, 64, writes)
-        self._kind = kind
         self._code = _CODES[kind]
         self._size = dtype.itemsize
 
-    def _place(self, lane: Lane, address: int) -> tuple[Any, int]:
+    def window(self, lane: Lane, address: int) -> tuple[Any, int, int, bool]:
+        """Memory around the place of an access, its first and last address, and whether it may be written.
+
+        `address` is that of the instruction's base register. Raises LaunchError
+        where the place must not be accessed.
+        """
         site = self._site
         at = address + site.offset
-        space = site.space
+        space, generic = site.space, 0
         if space == "generic":
-            space, base = window(at)
-            at -= base
+            space, generic = window(at)
+            at -= generic
         view, memory, start = lane.view(space, self._code)
         size = self._size
+        first, last, writable = 0, memory.size - size, True
         if memory.kind == "all":
             region = lane.batch.launch.arena.region(at)
-            fine = region is not None and at + size <= region.end and (region.writable or not site.writes)
-        else:
-            fine = at >= 0 and at + size <= memory.size
-        if not fine or at % size:
+            first, last, writable = 1, 0, False
+            if region is not None:
+                first, last, writable = region.start, region.end - size, region.writable
+        elif memory.kind == "lane":
+            first = at & -INTERLEAVED
+            last = min(last, first + INTERLEAVED - size)
+        first = -(-first // size) * size
+        if not first <= at <= last or at % size or (site.writes and not writable):
             self._refuse(lane, address)
-        return view, memory.place(at, start) // size
+        begin = memory.place(first, start) // size
+        return view[begin : begin + (last - first) // size + 1], first + generic, last + generic, writable
 
     def _refuse(self, lane: Lane, address: int) -> None:
         """Raise as many lanes would."""
@@ -111,14 +121,7 @@ class LaneAccess:
         for _ in positions(self._site, few, np.array([address], np.int64), None):
             pass
 
-    def load(self, lane: Lane, address: int) -> Any:
-        """The element at an address, as a Python number."""
-        view, index = self._place(lane, address)
-        return view[index]
 
-    def store(self, lane: Lane, address: int, value: Any, raw_nan: bool) -> None:
-        """Write the element at an address; NaN that arithmetic made becomes PTX's own."""
-        view, index = self._place(lane, address)
-        if raw_nan and value != value:  # noqa: PLR0124  (NaN)
-            value = float_of_bits(_NAN[self._kind], 8 * self._size)
-        view[index] = value
+def settled(value: float, width: int) -> float:
+    """A float with PTX's own NaN."""
+    return value if value == value else float_of_bits(_NAN[width], width)  # noqa: PLR0124  (NaN)

@@ -25,9 +25,11 @@ from teenycuda_cli.emulator.ir import (
     Place,
     Register,
     Source,
+    elements,
     is_copy,
 )
-from teenycuda_cli.emulator.lanememory import LaneAccess, bits_of_float, float_of_bits
+from teenycuda_cli.emulator.lanememory import LaneAccess, bits_of_float, float_of_bits, settled
+from teenycuda_cli.emulator.laneranges import Ranges
 from teenycuda_cli.emulator.numerics.lane import NAMESPACE
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
 from teenycuda_cli.emulator.operands import flat_registers
@@ -58,28 +60,38 @@ class LoopWriter:
             **NAMESPACE,
             "bits_of_float": bits_of_float,
             "float_of_bits": float_of_bits,
+            "settled": settled,
         }
         self.lines: list[str] = []
+        blocks = [program.blocks[number] for number in loop.blocks]
+        self.ranges = Ranges([op for block in blocks for op in block.ops])
+        self._deep = 3 if len(blocks) > 1 else 2
+        self._places: dict[tuple[Register, int, str], str] = {}  # places in the block that are known
+        self._accesses = 0
 
     def compile(self) -> Callable[..., Any]:
         """The function; raises NotLanewise."""
         blocks = sorted(self.loop.blocks, key=lambda number: (number != self.loop.header, number))
-        arguments = ", ".join([f"r{self.homes[home].number}" for home in self.needs])
-        self.lines = [
-            f"def run(lane, tick, {arguments}):",
-            "  n = 0",
-            f"  pc = {self.loop.header}",
-            "  while True:",
-        ]
+        needs = [self.homes[home] for home in self.needs]
+        arguments = ", ".join([f"r{register.number}" for register in needs])
+        self.lines = [f"def run(lane, tick, {arguments}):", "  n = 0"]
+        for register in needs:
+            if register in self.ranges.unsigned:
+                self._line(f"r{register.number} &= {(1 << register.width) - 1:#x}", 1)
+        before = len(self.lines)
+        self.lines += [f"  pc = {self.loop.header}", "  while True:"]
         for number in blocks:
-            self.lines.append(f"    if pc == {number}:")
+            if len(blocks) > 1:
+                self.lines.append(f"    if pc == {number}:")
+            self._places = {}
             self._block(self.program.blocks[number])
+        self.lines[before:before] = [f"  b{number}, e{number} = 1, 0" for number in range(self._accesses)]
         exec(compile("\n".join(self.lines), f"<loop of {self.program.entry}>", "exec"), self.names)
         run: Callable[..., Any] = self.names["run"]
         return run
 
-    def _line(self, text: str, depth: int = 3) -> None:
-        self.lines.append("  " * depth + text)
+    def _line(self, text: str, depth: int = 0) -> None:
+        self.lines.append("  " * (depth or self._deep) + text)
 
     def _bind(self, thing: Any) -> str:
         name = f"K{len(self.names)}"
@@ -91,11 +103,13 @@ class LoopWriter:
             self._line("n += 1")
             self._line("if not n & 1023: tick(n)")
         for op in block.ops:
+            for known in [item for item in self._places if item[0] in op.writes]:
+                del self._places[known]
             opcode = op.instruction.opcode
-            depth = 3
+            depth = self._deep
             if op.predicate is not None:
                 self._line(f"if {'not ' if op.negated else ''}r{op.predicate.number}:")
-                depth = 4
+                depth += 1
             if op.operation.form.kind == "value":
                 self._value(op, depth)
             elif opcode == "ld":
@@ -117,16 +131,24 @@ class LoopWriter:
             or last.predicate is not None
             or last.instruction.opcode not in {"bra", "exit", "ret"}
         ):
-            self._go(block.successors[0], 3)
+            self._go(block.successors[0], self._deep)
 
     def _go(self, target: int, depth: int) -> None:
         if target in self.loop.blocks:
-            self._line(f"pc = {target}", depth)
+            if len(self.loop.blocks) > 1:
+                self._line(f"pc = {target}", depth)
             self._line("continue", depth)
             return
         self._line("lane.turns = n", depth)
-        out = "".join([f"r{self.homes[home].number}, " for home, _ in self.changes(self.loop.header, target)])
+        changed = [self.homes[home] for home, _ in self.changes(self.loop.header, target)]
+        out = "".join([f"{self._outside(register)}, " for register in changed])
         self._line(f"return {target}, ({out})", depth)
+
+    def _outside(self, register: Register) -> str:
+        """A register as it is kept elsewhere."""
+        if register.tag != "i":
+            return f"r{register.number}"
+        return self.ranges.read(register, register.width, unsigned=False)
 
     # ------------------------------------------------------------ operands
 
@@ -167,9 +189,7 @@ class LoopWriter:
             return f"s{width}({bits})" if dtype.kind == "i" else bits
         if dtype.kind == "f":
             return f"float_of_bits({text} & {(1 << width) - 1:#x}, {width})"
-        if dtype.kind == "u":
-            return f"({text} & {(1 << width) - 1:#x})"
-        return text if width == register.width else f"s{width}({text})"
+        return self.ranges.read(register, width, unsigned=dtype.kind == "u")
 
     def _write(self, register: Register, type_name: str, text: str, depth: int) -> None:
         """A result of a PTX type into a register, as registers keep it."""
@@ -182,10 +202,9 @@ class LoopWriter:
             self._line(f"{name} = float_of_bits({text} & {(1 << width) - 1:#x}, {width})", depth)
         elif dtype.kind == "f":
             raise NotLanewise
-        elif dtype.kind == "i" or width < register.width:
-            self._line(f"{name} = {text}", depth)
         else:
-            self._line(f"{name} = s{width}({text})", depth)
+            kept = self.ranges.written(register, width, text, unsigned=dtype.kind != "i")
+            self._line(f"{name} = {kept}", depth)
 
     def _value(self, op: Op, depth: int) -> None:
         operation = op.operation
@@ -196,7 +215,11 @@ class LoopWriter:
             raise NotLanewise
         if operation.reads_carry or operation.writes_carry or not isinstance(op.operands[0], Register):
             raise NotLanewise
-        sources = [element for operand in op.operands[1:] for element in _elements(operand)]
+        direct = self.ranges.same_low_bits(op)
+        if direct is not None:
+            self._line(f"r{op.operands[0].number} = {direct}", depth)
+            return
+        sources = [element for operand in op.operands[1:] for element in elements(operand)]
         texts = [self._read(s, t) for s, t in zip(sources, operation.sources, strict=True)]
         text = operation.lane.format(*texts)
         if operation.destinations[0] == "pred":
@@ -205,12 +228,28 @@ class LoopWriter:
 
     # -------------------------------------------------------------- memory
 
-    def _address(self, place: Place) -> str:
+    def _place(self, access: str, place: Place, size: int, depth: int) -> str:
+        """Make sure that a place may be accessed; the expression of its element."""
+        number = self._accesses
+        self._accesses += 1
+        base, outside = str(getattr(place.base, "value", "")), ""
         if isinstance(place.base, Register) and place.base.tag == "i":
-            return f"r{place.base.number}"
-        if isinstance(place.base, Constant):
-            return str(place.base.value)
-        raise NotLanewise
+            base, outside = f"r{place.base.number}", self._outside(place.base)
+        elif not isinstance(place.base, Constant):
+            raise NotLanewise
+        at = base
+        if place.offset:
+            at = f"a{number}"
+            self._line(f"{at} = {base} + {place.offset}", depth)
+        misaligned = f" or {at} & {size - 1}" if size > 1 else ""
+        self._line(f"if not b{number} <= {at} <= e{number}{misaligned}:", depth)
+        self._line(
+            f"m{number}, b{number}, e{number}, o{number} = {access}.window(lane, {outside or base})",
+            depth + 1,
+        )
+        shift = f" >> {size.bit_length() - 1}" if size > 1 else ""
+        self._line(f"i{number} = ({at} - b{number}){shift}", depth)
+        return f"{number}"
 
     def _load(self, op: Op, depth: int) -> None:
         register, place = op.operands[0], op.operands[1]
@@ -221,25 +260,33 @@ class LoopWriter:
         same = 8 * dtype.itemsize == register.width
         kind = name
         if same:
-            kind = {"i": f"s{register.width}", "f4": "f32", "f8": "f64"}[register.tag]
+            kind = {"f4": "f32", "f8": "f64"}.get(register.tag) or self.ranges.kind(register)
         access = self._bind(LaneAccess(self.program, op, place.offset, kind, writes=False))
-        self._write(register, kind, f"{access}.load(lane, {self._address(place)})", depth)
+        number = self._place(access, place, dtype.itemsize, depth)
+        if op.predicate is None and isinstance(place.base, Register):
+            self._places[place.base, place.offset, kind] = number
+        self._write(register, kind, f"m{number}[i{number}]", depth)
 
     def _store(self, op: Op, depth: int) -> None:
         place, value = op.operands[0], op.operands[1]
-        if not isinstance(place, Place) or isinstance(value, (Place, Label)) or _elements(value) != [value]:
+        if not isinstance(place, Place) or isinstance(value, (Place, Label)) or elements(value) != [value]:
             raise NotLanewise
         name = op.operation.modifiers["type"]
-        if isinstance(value, Register) and value.tag != "i" and 8 * dtype_of(name).itemsize == value.width:
+        size = dtype_of(name).itemsize
+        if isinstance(value, Register) and value.tag != "i" and 8 * size == value.width:
             name = {"f4": "f32", "f8": "f64"}[value.tag]
+        elif isinstance(value, Register) and value.tag == "i" and 8 * size == value.width:
+            name = self.ranges.kind(value)
         elif name[0] == "s":
             name = f"u{name[1:]}"
+        text = self._read(value, name)
         access = self._bind(LaneAccess(self.program, op, place.offset, name, writes=True))
-        raw = any(register.raw_nan for register in flat_registers(value))
-        call = f"{access}.store(lane, {self._address(place)}, {self._read(value, name)}, {raw})"
-        self._line(call, depth)
-
-
-def _elements(source: Source) -> list[Source]:
-    elements = getattr(source, "elements", None)
-    return [source] if elements is None else list(elements)
+        base = place.base
+        known = self._places.get((base, place.offset, name)) if isinstance(base, Register) else None
+        if known is not None and isinstance(base, Register):
+            self._line(f"if not o{known}: {access}.window(lane, {self._outside(base)})", depth)
+        else:
+            known = self._place(access, place, size, depth)
+        if any(register.raw_nan for register in flat_registers(value)):
+            text = f"settled({text}, {8 * size})"
+        self._line(f"m{known}[i{known}] = {text}", depth)
