@@ -9,6 +9,7 @@ from collections import Counter
 from tests.hardware.conformance import Verdict, all_cases, recording, skipped, trial_verdicts, verdict
 from tests.hardware.effects import all_trials
 from tests.hardware.forms import Skipped
+from tests.hardware.trials import Trial
 
 SHOWN = 40
 
@@ -17,12 +18,10 @@ def main(pattern: str = "") -> None:
     """Print counts, the distribution of approximate results, and what differs, the worst first."""
     found = [verdict(case) for case in all_cases() if re.search(pattern, case.text)]
     found += trial_verdicts([trial for trial in all_trials() if re.search(pattern, trial.text)])
-    counts = Counter(each.kind for each in found)
     rows = {id(each.case.form) for each in found}
     print(f"recorded on {recording().device}")
     print(f"{len(found):6}  instructions tried in {len(rows)} rows of the table; {len(skipped())} cannot be")
-    for kind in ("exact", "bounded", "differs", "refused", "unrecorded"):
-        print(f"{counts[kind]:6}  {kind}")
+    _counts(found)
     _distribution([each for each in found if each.distances])
     _reasons([each for each in found if each.kind == "refused"])
     _untried([each for each in skipped() if re.search(pattern, each.text)])
@@ -35,6 +34,15 @@ def main(pattern: str = "") -> None:
     if len(differing) > SHOWN:
         names = ", ".join(each.case.text.split()[0] for each in differing[SHOWN:])
         print(f"\n… and {len(differing) - SHOWN} more: {names}")
+
+
+def _counts(found: list[Verdict]) -> None:
+    """A line a verdict: how many values, effects, and both."""
+    counts = Counter((isinstance(each.case, Trial), each.kind) for each in found)
+    print(f"{'both':>6} {'values':>7} {'effects':>8}")
+    for kind in ("exact", "bounded", "differs", "refused", "unrecorded"):
+        values, effects = counts[False, kind], counts[True, kind]
+        print(f"{values + effects:6} {values:7} {effects:8}  {kind}")
 
 
 def _distribution(found: list[Verdict]) -> None:
