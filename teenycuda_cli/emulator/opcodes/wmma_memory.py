@@ -16,10 +16,10 @@ from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Op, Place, Register, Source
 from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.opcodes.fragments import BITS, Fragment, fragment, registers
 from teenycuda_cli.emulator.opcodes.ldmatrix import transposed
 from teenycuda_cli.emulator.opcodes.memory import elements, make_site
 from teenycuda_cli.emulator.opcodes.table import Modifiers
-from teenycuda_cli.emulator.opcodes.wmma_fragments import BITS, Fragment, fragment, registers
 from teenycuda_cli.emulator.warps import WARP, active_warps, gather_registers
 
 _SPACES = "global shared shared::cta"

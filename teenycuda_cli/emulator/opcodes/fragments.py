@@ -1,16 +1,16 @@
-"""How the lanes of a warp hold the matrices of wmma.
+"""How the lanes of a warp hold the matrices of mma and wmma.
 
-The ISA leaves that open; here it is as the hardware has it since sm_80, where
-wmma.mma is one or two mma on the same registers: a 16 × 16 matrix is two
-tiles of 8 columns, one of 32 rows two of 16, and with 32 columns it is the
-transposed product. Neither does it depend on whether memory is row- or
-column-major. Fragments of f16 factors have eight registers, which repeat where
-the matrix has fewer.
+The ISA tells it of mma. Of wmma it leaves it open; here it is as the hardware has
+it since sm_80, where wmma.mma is one or two mma on the same registers: a
+16 × 16 matrix is two tiles of 8 columns, one of 32 rows two of 16, and with 32
+columns it is the transposed product. Neither does it depend on whether memory is
+row- or column-major. Fragments of f16 factors have eight registers, which repeat
+where the matrix has fewer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,17 @@ import numpy as np
 from teenycuda_cli.emulator.opcodes.table import Modifiers
 
 BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "s32": 32, "f64": 64}
-BITS |= {"s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}
+BITS |= {"e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}
+_ELEMENTS: dict[str, Any] = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "s32": np.int32,
+    "s8": np.int8,
+    "s4": np.int8,
+    "u4": np.uint8,
+}
+"""What elements are handed on as; raw bits where nothing else is said."""
+_BITS_TYPES: dict[int, Any] = {1: np.uint32, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _HALF_REGISTERS = 8
 _TILE = 8
 _WIDE = 16
@@ -67,9 +77,39 @@ class Fragment:
         """A register's bits."""
         return np.dtype(np.uint64 if self.bits > 32 else np.uint32)
 
+    @property
+    def element(self) -> Any:
+        """The dtype of an element by itself; 4 bits come as a byte, 1 bit as a word of 32."""
+        return np.dtype(_ELEMENTS.get(self.type, _BITS_TYPES[self.bits if self.bits != 4 else 8]))
+
+    def matrix(self, words: Any) -> Any:
+        """Registers, (registers, warps, 32), as matrices: (rows, columns, warps)."""
+        by_lane = np.ascontiguousarray(words.swapaxes(1, 2))
+        if self.bits == 4:
+            parts = _nibbles(by_lane, signed=self.type == "s4")
+        else:
+            parts = by_lane.view(self.element).reshape(*by_lane.shape, -1)
+        order = np.moveaxis(parts, 3, 2).reshape(-1, by_lane.shape[2])
+        return order.take(self.sources, axis=0).reshape(self.height, self.width, -1)
+
+    def words(self, matrix: Any) -> Any:
+        """The opposite, for elements of two bytes and more."""
+        order = matrix.reshape(self.height * self.width, -1).take(self.places, axis=0)
+        if order.itemsize == self.word.itemsize:
+            return np.ascontiguousarray(order.view(self.word).reshape(self.registers, 32, -1).swapaxes(1, 2))
+        parts = order.reshape(self.registers, 32, -1, order.shape[1])
+        return np.ascontiguousarray(parts.transpose(0, 3, 1, 2)).view(self.word)[..., 0]
+
     def outer_inner(self, layout: str) -> tuple[Any, Any]:
         """The numbers of an element's vector in memory, and of the element in it."""
         return (self.rows, self.columns) if layout == "row" else (self.columns, self.rows)
+
+
+def _nibbles(words: Any, *, signed: bool) -> Any:
+    """Words of 32 bits as eight numbers of 4 each, along a new last axis."""
+    octets = words.view(np.int8 if signed else np.uint8).reshape(*words.shape, 4)
+    low = (octets << 4) >> 4 if signed else octets & 15
+    return np.stack((low, octets >> 4), axis=-1).reshape(*words.shape, 8)
 
 
 def _factor(size: int, depth: int, parts: int, *, wide: bool) -> tuple[Any, Any]:
@@ -131,6 +171,12 @@ def fragment(shape: str, matrix: str, type_name: str) -> Fragment:
         return _placed((m, n), type_name, rows, columns, 1, "col")
     rows, columns = _sum(m, n, parts)
     return _placed((m, n), type_name, rows, columns, 1, "row")
+
+
+@cache
+def mma_fragment(shape: str, matrix: str, type_name: str) -> Fragment:
+    """The same for mma, whose registers do not repeat."""
+    return replace(fragment(shape, matrix, type_name), copies=1)
 
 
 def registers(matrix: str, type_slot: str) -> Any:

@@ -1,0 +1,85 @@
+"""What mma is tried on: bits, numbers of many sizes, products with few terms."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+from tests.hardware.matrix_forms import BITS, MatrixForm
+
+Array = Any
+KINDS = ("bits", "unit", "wide", "few", "whole", "tiny")
+_LAYOUT = {  # exponent bits, mantissa bits
+    "f16": (5, 10),
+    "bf16": (8, 7),
+    "tf32": (8, 23),
+    "f32": (8, 23),
+    "f64": (11, 52),
+    "e4m3": (4, 3),
+    "e5m2": (5, 2),
+}
+_SPANS = {"f16": 9, "bf16": 18, "tf32": 18, "f32": 32, "f64": 60, "e4m3": 5, "e5m2": 9}
+_PAIRS = np.array([0x4, 0x8, 0x9, 0xC, 0xD, 0xE], np.uint32)
+_SINGLES = np.array([0x4, 0xE], np.uint32)
+
+
+def _floats(kind: str, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    exponent_bits, mantissa_bits = _LAYOUT[name]
+    dtype = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}[BITS[name]]
+    bits = rng.integers(0, 1 << BITS[name], shape, dtype=dtype, endpoint=False) if BITS[name] < 64 else None
+    if bits is None:
+        bits = rng.integers(0, (1 << 64) - 1, shape, dtype=np.uint64, endpoint=True)
+    if kind == "bits":
+        return bits
+    bias = (1 << (exponent_bits - 1)) - 1
+    mantissa = bits & dtype((1 << mantissa_bits) - 1)
+    sign = bits & dtype(1 << (BITS[name] - 1))
+    span = 2 if kind in ("unit", "whole") else _SPANS[name]
+    exponent = rng.integers(bias - span, bias + span, shape, endpoint=True)
+    if kind == "tiny":
+        exponent = rng.integers(0, min(2 * bias, bias + 3), shape, endpoint=True)
+        exponent = np.where(rng.integers(0, 2, shape), exponent, exponent % 4)
+    if kind == "whole":  # few mantissa bits: sums are exact
+        mantissa &= dtype((1 << mantissa_bits) - (1 << max(mantissa_bits - 2, 0)))
+    value = sign | (exponent.astype(dtype) << dtype(mantissa_bits)) | mantissa
+    if kind == "few":
+        value = np.where(rng.integers(0, 8, shape) == 0, value, dtype(0))
+    return value
+
+
+def _matrix(
+    kind: str, name: str, warps: int, registers: int, form: MatrixForm, rng: np.random.Generator
+) -> Array:
+    unit = 64 if form.wide else 32
+    shape = (warps, registers, 32)
+    if name in _LAYOUT:
+        parts = unit // BITS[name]
+        values = _floats(kind, name, (*shape, parts), rng)
+        return np.ascontiguousarray(values).view(np.uint64 if unit == 64 else np.uint32)[..., 0]
+    bits = rng.integers(0, 1 << 32, shape, dtype=np.uint32)
+    if name == "s32" and kind in ("unit", "whole"):
+        return (bits.view(np.int32) >> 12).view(np.uint32)
+    return bits
+
+
+def warps_of(form: MatrixForm, each: int) -> Array:
+    """Registers (warp, register, lane) of a, b, c and the metadata, `each` warps for every kind of input.
+
+    The same for every numpy: PCG64 and whole numbers.
+    """
+    rng = np.random.Generator(np.random.PCG64(zlib.crc32(form.name.encode())))
+    na, nb, nc, _ = form.registers
+    rows = []
+    for kind in KINDS:
+        parts = [
+            _matrix(kind, name, each, count, form, rng)
+            for name, count in ((form.a, na), (form.b, nb), (form.c, nc))
+        ]
+        if form.selector is not None:
+            choice = _SINGLES if form.a == "tf32" else _PAIRS
+            nibbles = choice[rng.integers(0, len(choice), (each, 1, 32, 8))]
+            parts.append((nibbles << np.arange(0, 32, 4, dtype=np.uint32)).sum(axis=3, dtype=np.uint32))
+        rows.append(np.concatenate(parts, axis=1))
+    return np.concatenate(rows)
