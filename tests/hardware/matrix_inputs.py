@@ -10,7 +10,7 @@ import numpy as np
 from tests.hardware.matrix_forms import BITS, MatrixForm
 
 Array = Any
-KINDS = ("bits", "unit", "wide", "few", "whole", "tiny")
+KINDS = ("bits", "unit", "wide", "few", "whole", "tiny", "zeros", "special")
 _LAYOUT = {  # exponent bits, mantissa bits
     "f16": (5, 10),
     "bf16": (8, 7),
@@ -33,6 +33,8 @@ def _floats(kind: str, name: str, shape: tuple[int, ...], rng: np.random.Generat
         bits = rng.integers(0, (1 << 64) - 1, shape, dtype=np.uint64, endpoint=True)
     if kind == "bits":
         return bits
+    if kind in ("zeros", "special"):
+        return np.where(rng.integers(0, 4, shape) == 0, bits, _chosen(kind, name, dtype, shape, rng))
     bias = (1 << (exponent_bits - 1)) - 1
     mantissa = bits & dtype((1 << mantissa_bits) - 1)
     sign = bits & dtype(1 << (BITS[name] - 1))
