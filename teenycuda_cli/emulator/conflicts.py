@@ -21,8 +21,9 @@ class Change:
     """What an atomic makes of an old value and its operands.
 
     `function` works on arrays. `ufunc` is the same where numpy's own steps give
-    its results, for operands and old values without an `odd` one. `scalar` is
-    the same on Python numbers.
+    its results, for operands and old values without an `odd` one; `halves` tells
+    that these are f16, one or two in an element, which it is only used for where
+    lanes go one by one. `scalar` is the same on Python numbers.
     """
 
     function: Function
@@ -31,6 +32,7 @@ class Change:
     scalar: Function | None = None
     adds_integers: bool = False
     replaces: bool = False
+    halves: bool = False
 
     def is_plain(self, *arrays: Any) -> bool:
         """Whether the ufunc may be used for these values."""
@@ -52,7 +54,7 @@ def change(what: Change, data: Any, index: Any, values: list[Any]) -> None:
     if len(index) == 1:
         data[index] = what.function(data[index], *values)
         return
-    if what.ufunc is None:
+    if what.ufunc is None or what.halves:
         exchange(what, data, index, values)
         return
     if what.odd is None:
@@ -133,19 +135,22 @@ def _in_turns(what: Change, current: Any, values: list[Any], firsts: Any) -> tup
 def _one_by_one(what: Change, first: Any, values: list[Any]) -> tuple[Any, Any]:
     """What each step finds, and the last result."""
     if what.ufunc is not None:
-        steps = what.ufunc.accumulate(np.concatenate(([first], values[0])).astype(first.dtype, copy=False))
-        if what.is_plain(steps, values[0]):
-            return steps[:-1], steps[-1]
+        steps = np.concatenate(([first], values[0])).astype(first.dtype, copy=False)
+        numbers = steps.view(np.float16).reshape(len(steps), -1) if what.halves else steps
+        results = what.ufunc.accumulate(numbers)
+        if what.is_plain(results, numbers):
+            found = np.ascontiguousarray(results).view(first.dtype).reshape(-1)
+            return found[:-1], found[-1]
     if what.scalar is not None:
-        found = []
+        olds = []
         now = first.item()
         for step in zip(*[value.tolist() for value in values], strict=True):
-            found.append(now)
+            olds.append(now)
             now = what.scalar(now, *step)
-        return np.array(found, first.dtype), np.array(now, first.dtype)
+        return np.array(olds, first.dtype), np.array(now, first.dtype)
     old = np.empty(len(values[0]), first.dtype)
-    now = np.array([first])
+    last = np.array([first])
     for number in range(len(old)):
-        old[number] = now[0]
-        now = what.function(now, *[value[number : number + 1] for value in values])
-    return old, now[0]
+        old[number] = last[0]
+        last = what.function(last, *[value[number : number + 1] for value in values])
+    return old, last[0]

@@ -225,3 +225,40 @@ def test_refused(text: str, says: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         session.launch(out)
     assert says in "\n".join([str(caught.value), *caught.value.context])
+
+
+@pytest.mark.parametrize("kind", ["f16", "f16x2", "bf16"])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_half_order(kind: str, spread: str) -> None:
+    """Halves are added in the order of the lanes, and rounded after each addition."""
+    size = 4 if kind == "f16x2" else 2
+    register = "%r" if size == 4 else "%h"
+    rng = np.random.default_rng(8)
+    numbers = (
+        rng.standard_normal((2, THREADS, size // 2)) * 10.0 ** rng.integers(-3, 3, (2, THREADS, 1))
+    ).astype("f4")
+    index = places(spread).astype(np.uint32)
+
+    def cut(values: Any) -> Any:
+        if kind != "bf16":
+            return values.astype(np.float16).astype(np.float32)
+        bits = values.astype(np.float32).view(np.uint32)
+        return (bits + 0x7FFF + (bits >> 16 & 1) & np.uint32(0xFFFF0000)).view(np.float32)
+
+    def packed(values: Any) -> Any:
+        if kind == "bf16":
+            return (np.ascontiguousarray(values).view(np.uint32) >> 16).astype(np.uint16)
+        return values.astype(np.float16)
+
+    at, by = cut(numbers[0]), cut(numbers[1])
+    body = read(size, f"b{8 * size}", f"{register}20")
+    body += f"atom.global.add.noftz.{kind} {register}21, [%d10], {register}20;"
+    body += store(f"{register}21", f"b{8 * size}", size)
+    zeros = np.zeros((THREADS, size // 2), packed(at).dtype)
+    olds, last = launch(body, packed(at), packed(by), index, zeros)
+    expected = np.zeros_like(at)
+    for thread, place in enumerate(index):
+        expected[thread] = at[place]
+        at[place] = cut(at[place] + by[thread])
+    assert np.array_equal(olds.reshape(THREADS, -1), packed(expected))
+    assert np.array_equal(last.reshape(THREADS, -1), packed(at))

@@ -82,6 +82,8 @@ def change_of(name: str, type_name: str, flushes: bool) -> Change:
         function = _settled(function)
     if type_name in {"f32", "f64"}:
         return Change(function, _UFUNCS[name], _is_odd32 if type_name == "f32" else _is_nan)
+    if name == "add" and type_name in {"f16", "f16x2"}:
+        return Change(function, np.add, _is_nan, halves=True)
     return Change(function)
 
 
