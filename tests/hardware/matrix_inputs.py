@@ -51,6 +51,18 @@ def _floats(kind: str, name: str, shape: tuple[int, ...], rng: np.random.Generat
     return value
 
 
+def _chosen(kind: str, name: str, dtype: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Zeros of both signs; or these, infinities, NaNs, ones, the largest and the least numbers."""
+    exponent_bits, mantissa_bits = _LAYOUT[name]
+    top = ((1 << exponent_bits) - 1) << mantissa_bits
+    one = ((1 << (exponent_bits - 1)) - 1) << mantissa_bits
+    values = [0]
+    if kind == "special":
+        values = [0, 0, one, one, top, top - 1, 1, top + 1, top + (1 << (mantissa_bits - 1))]
+    signs = rng.integers(0, 2, shape).astype(dtype) << dtype(BITS[name] - 1)
+    return np.array(values, dtype)[rng.integers(0, len(values), shape)] | signs
+
+
 def _matrix(
     kind: str, name: str, warps: int, registers: int, form: MatrixForm, rng: np.random.Generator
 ) -> Array:
