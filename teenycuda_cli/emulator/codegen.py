@@ -11,7 +11,7 @@ back at the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -24,6 +24,7 @@ from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.flow import Loop, analyse
 from teenycuda_cli.emulator.ir import (
     BasicBlock,
+    Constant,
     Group,
     Nowhere,
     Op,
@@ -37,9 +38,11 @@ from teenycuda_cli.emulator.keeping import choose_tags
 from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.recording import HOT, StepEmitter, are_values
-from teenycuda_cli.emulator.steps import special_register
+from teenycuda_cli.emulator.steps import Step, special_register
 from teenycuda_cli.emulator.tiling import plan, write
 from teenycuda_cli.emulator.values import wrap
+
+_COPYING = frozenset(("mov", "selp"))
 
 
 class BlockEmitter(StepEmitter):
@@ -48,6 +51,7 @@ class BlockEmitter(StepEmitter):
     def __init__(self, program: Program, loops: dict[int, Loop]) -> None:
         """`loops` are those of the program."""
         super().__init__(program)
+        self._alike: dict[Hashable, str] = {}  # likeness → the function of a step
         self._looping = frozenset(number for loop in loops.values() for number in loop.blocks)
 
     def emit_block(self, block: BasicBlock) -> None:
@@ -143,6 +147,47 @@ class BlockEmitter(StepEmitter):
     # ------------------------------------------------------------- value ops
 
     def _value(self, op: Op) -> None:
+        likeness = None if self.is_hot or op.predicate is not None else self._likeness(op)
+        name = None if likeness is None else self._alike.get(likeness)
+        if name is not None:
+            self._step_like(op, name)
+            return
+        before = len(self.steps)
+        self._value_of(op)
+        if likeness is not None and len(self.steps) == before + 1 and self.steps[-1].name:
+            self._alike[likeness] = self.steps[-1].name
+
+    def _likeness(self, op: Op) -> Hashable:
+        """What instructions have in common that become steps of the same function; None where none may."""
+        operation = op.operation
+        register = op.operands[0]
+        if op.instruction.opcode in _COPYING or type(register) is not Register:
+            return None
+        if operation.reads_carry or operation.writes_carry:
+            return None
+        lives_on = op.instruction.opcode == "cvt" and self.lives_on(register)
+        found: list[Hashable] = [id(operation), self._kept[register], lives_on]
+        for source in op.operands[1:]:
+            if type(source) is Register:
+                found.append(self._kept[source])
+            elif type(source) is Constant:
+                found.append(source.value)
+            else:
+                return None
+        return tuple(found)
+
+    def _step_like(self, op: Op, name: str) -> None:
+        """A step of the function that a like instruction before had."""
+        register: Any = op.operands[0]
+        registers = self._registers
+        arguments = [
+            registers[source] if type(source) is Register else self.argument(source)
+            for source in op.operands[1:]
+        ]
+        number = fixed(self.buffer(register, self._kept[register].dtype))
+        self.steps.append(Step(self.names[name], name, (register,), (number, *arguments)))
+
+    def _value_of(self, op: Op) -> None:
         operation = op.operation
         destinations = elements(op.operands[0])
         sources: Sequence[Source] = op.operands[1:]

@@ -1,6 +1,5 @@
 """Lanes of one warp that do the same instruction with different member masks."""
 
-# ruff: noqa: E501  (PTX text is easier to read in whole lines)
 from __future__ import annotations
 
 from typing import Any
