@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -123,9 +124,10 @@ class Recorder:
         return self._inputs[key]
 
     def write(self, out: Path) -> None:
-        """Write both files."""
+        """Write both files, the recording at once."""
         out.mkdir(parents=True, exist_ok=True)
-        self.recording.write(out / "outputs.xz")
+        self.recording.write(out / "outputs.part")
+        (out / "outputs.part").replace(out / "outputs.xz")
         arrays: dict[str, Any] = {f"r{index}": array for index, array in enumerate(self.differing.values())}
         arrays["names"] = np.array(list(self.differing), dtype=str)
         np.savez_compressed(out / "differing.npz", **arrays)
@@ -143,6 +145,8 @@ def outcomes(device: Device, chosen: Sequence[Case | Trial]) -> Iterator[Outcome
 FAULTED = 75
 """Exit status of a worker whose device is lost to a launch that failed."""
 MOST_FAULTS = 50
+WRITE_EVERY = 45
+"""Seconds: so much is lost of a recording that is stopped."""
 
 
 def _options() -> argparse.Namespace:
@@ -163,14 +167,22 @@ def main() -> None:
         return
     for worker in ("first", *["next"] * MOST_FAULTS):
         command = [sys.executable, "-m", "tests.hardware.record", *sys.argv[1:], "--worker", worker]
-        status = subprocess.call(command)
+        status = _run(command)
         if status != FAULTED:
             sys.exit(status)
+
+
+def _run(command: list[str]) -> int:
+    """The exit status of a worker, which is stopped with this process."""
+    with subprocess.Popen(command) as worker:
+        signal.signal(signal.SIGTERM, lambda *_: worker.terminate())
+        return worker.wait()
 
 
 def _work(options: argparse.Namespace) -> None:
     """Record what is chosen, or the rest of it, and print a short table."""
     start = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     with open_device(options.device) as device, open_device("cpu") as emulator:
         driver = getattr(device, "version", 0) // 10
         chip = device.name.removeprefix("NVIDIA ")
@@ -185,9 +197,13 @@ def _work(options: argparse.Namespace) -> None:
         recorder = Recorder(known, emulator)
         if goes_on:
             recorder.resume(options.out)
+        written = start
         try:
             for outcome in outcomes(device, chosen):
                 recorder.take(outcome)
+                if time.monotonic() > written + WRITE_EVERY:
+                    recorder.write(options.out)
+                    written = time.monotonic()
                 if outcome.lost and options.device != "cpu":
                     print(f"lost the device: {outcome.case.text}: {outcome.failure}", file=sys.stderr)
                     recorder.write(options.out)
