@@ -24,6 +24,10 @@ class Argument(NamedTuple):
     scalar: Any = None  # a float known now
 
 
+MASK = Argument("m", Kept("p", 1), Register(-1, "m", "pred", 1, "p"))
+"""The lanes that carry an instruction out."""
+
+
 @cache
 def fixed(thing: Hashable) -> Argument:
     """A number, name or tuple that is known now, as an argument."""

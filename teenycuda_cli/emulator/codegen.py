@@ -52,7 +52,12 @@ class BlockEmitter(StepEmitter):
         """`loops` are those of the program."""
         super().__init__(program)
         self._alike: dict[Hashable, str] = {}  # likeness → the function of a step
-        self._looping = frozenset(number for loop in loops.values() for number in loop.blocks)
+        self._hot = frozenset(
+            number
+            for loop in loops.values()
+            if sum(len(program.blocks[number].ops) for number in loop.blocks) <= HOT
+            for number in loop.blocks
+        )
 
     def emit_block(self, block: BasicBlock) -> None:
         """Append the function of a block to `source`."""
@@ -64,7 +69,7 @@ class BlockEmitter(StepEmitter):
             self._pool.setdefault(dtype, []).append(number)
         self._holders, self._numbers, self._unheld = {}, {}, []
         self.steps = []
-        self.is_hot = block.number in self._looping and len(block.ops) <= HOT
+        self.is_hot = block.number in self._hot
         self.accesses = {}
         tiling = plan(block)
         self.streams = self.streams and tiling is not None
@@ -262,6 +267,10 @@ class BlockEmitter(StepEmitter):
         source = argument.register
         if source is not None and not self.alias(register, source):
             text = f"{run}(S, {argument.text})" if run else argument.text
+            if not run and self.lives_on(register):
+                home = fixed(register.home)
+                if self.step(op, (register,), self.bind(compute.keep), (home, argument)):
+                    return
             if self.lives_on(register):
                 text = f"S.keep({register.home}, {text})"
             else:

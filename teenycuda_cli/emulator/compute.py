@@ -345,6 +345,11 @@ def settled(_: Any, value: Any) -> Any:
     return canonical(value)
 
 
+def keep(lanes: Any, register: int, value: Any) -> Any:
+    """A value that a register that lives across blocks may own."""
+    return lanes.keep(register, value)
+
+
 def plus64(_: Any, value: Any, addend: int) -> Any:
     """A 64-bit register plus a constant."""
     if type(value) is np.ndarray:

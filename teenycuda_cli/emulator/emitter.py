@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator import compute, special
-from teenycuda_cli.emulator.arguments import Argument, bits_of, constant_reader, floats_of
+from teenycuda_cli.emulator.arguments import MASK, Argument, bits_of, constant_reader, floats_of
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.flow import saved
 from teenycuda_cli.emulator.ir import (
@@ -185,14 +185,19 @@ class Emitter:
 
     def integer(self, source: Source, width: int) -> str:
         """A source as an exact or signed array integer of a width, as registers keep it."""
+        return self.integer_argument(source, width).text
+
+    def integer_argument(self, source: Source, width: int) -> Argument:
+        """The same as an argument."""
         argument = self.argument(source, f"b{width}")
-        if argument.constant is not None:
-            return str(wrap(argument.constant, width))
         kept = argument.kept
+        if argument.constant is not None:
+            value = wrap(argument.constant, width)
+            return Argument(str(value), Kept("i", width), constant=value)
         if kept.tag == "i":
-            return argument.text
+            return argument
         bits = np.dtype(f"i{width // 8}")
-        return f"{self.function(bits_of, bits, kept.raw_nan)}({argument.text})"
+        return Argument(f"{self.function(bits_of, bits, kept.raw_nan)}({argument.text})", Kept("i", width))
 
     def function(self, make: Any, *key: Any) -> str:
         """A name for what `make(*key)` gives, made once."""
@@ -356,19 +361,22 @@ class Emitter:
         """A place in the kernel's parameters into a register."""
         self.assign(op, register, f"S.A[{self.parameter(offset, dtype, self.kept(register))}]")
 
-    def invoke(
+    def call(
         self,
         op: Op,
         destinations: list[Source],
         run: str,
         arguments: Sequence[Argument],
         dtypes: Sequence[Any] = (),
-    ) -> bool:
-        """Let a call be data, of `run(S, arguments[0], mask, *arguments[1:])` → values of `dtypes`.
-
-        False where that is not possible, and source must be written.
-        """
-        return False
+    ) -> None:
+        """Write a call of `run(S, *arguments)`, of which one is `MASK` → values of `dtypes`."""
+        mask = self.mask(op)
+        texts = [mask if argument is MASK else argument.text for argument in arguments]
+        call = f"{run}(S, {', '.join(texts)})"
+        if destinations:
+            self.store_results(op, destinations, call, mask, list(dtypes))
+        else:
+            self.line(call if mask == "m" else f"if {mask} is not False: {call}")
 
     def store_results(
         self, op: Op, destinations: list[Source], call: str, mask: str, dtypes: list[Any]

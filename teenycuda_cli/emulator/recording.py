@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from teenycuda_cli.emulator.arguments import Argument, fixed
-from teenycuda_cli.emulator.compute import Kept
+from teenycuda_cli.emulator.arguments import MASK, Argument, fixed, floats_of
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Register, Source
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.steps import FEWEST, Guarded, Step, Steps, parameter
 
-HOT = 64
-"""Instructions of a block in a loop that is source through and through."""
+HOT = 128
+"""Instructions of a loop whose blocks are source through and through."""
 
 
 class StepEmitter(Emitter):
@@ -38,30 +37,36 @@ class StepEmitter(Emitter):
         self.steps.append(Step(self.names[run] if run else None, run, destinations, arguments))
         return True
 
-    def invoke(
+    def call(
         self,
         op: Op,
         destinations: list[Source],
         run: str,
         arguments: Sequence[Argument],
         dtypes: Sequence[Any] = (),
-    ) -> bool:
-        """Let a call that takes the mask behind its first argument be a step."""
+    ) -> None:
+        """Let the call be a step where it can."""
         kept = [self.kept(d) if isinstance(d, Register) else None for d in destinations]
-        as_they_are = all(
-            item is None or item.tag == "i" or item.dtype == dtype
+        turned = [
+            item
             for item, dtype in zip(kept, dtypes, strict=False)
-        )
-        if self.is_hot or not as_they_are or not are_values(arguments):
-            return False
-        taken = (arguments[0], _MASK, *arguments[1:])
+            if item is not None and item.tag != "i" and item.dtype != dtype
+        ]
+        many = len(destinations) > 1 or op.predicate is not None
+        if self.is_hot or (turned and many) or not are_values(arguments):
+            super().call(op, destinations, run, arguments, dtypes)
+            return
+        taken = tuple(arguments)
         if op.predicate is not None:
-            guarded = Guarded(self.names[run], op.negated, tuple([item and item.dtype for item in kept]))
-            run = self.bind(guarded)
+            at = arguments.index(MASK)
+            dtypes_kept = tuple([item and item.dtype for item in kept])
+            run = self.bind(Guarded(self.names[run], op.negated, dtypes_kept, at))
             old = [self.argument(d) if isinstance(d, Register) else fixed(0) for d in destinations]
-            taken = (self.argument(op.predicate), _MASK, *old, *arguments)
+            taken = (self.argument(op.predicate), MASK, *old, *arguments[:at], *arguments[at + 1 :])
         self.steps.append(Step(self.names[run], run, destinations, taken))
-        return True
+        for item in turned:
+            turn = self.function(floats_of, item.dtype, item.width)
+            self.steps.append(Step(self.names[turn], turn, destinations, [self.argument(destinations[0])]))
 
     def read_parameter(self, op: Op, register: Register, offset: int, dtype: Any) -> None:
         """A place in the kernel's parameters into a register."""
@@ -95,7 +100,3 @@ def are_values(arguments: Sequence[Argument]) -> bool:
         if argument.register is None and argument.constant is None and argument.scalar is None:
             return False
     return True
-
-
-_MASK = Argument("m", Kept("p", 1), Register(-1, "m", "pred", 1, "p"))
-"""The lanes that are here, as an input of steps."""

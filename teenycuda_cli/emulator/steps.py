@@ -90,16 +90,14 @@ def _getter(places: Sequence[int]) -> Callable[[list[Any]], Any]:
 
 
 class Guarded:
-    """A call for the lanes that a predicate holds for: (lanes, predicate, mask, *old values, *arguments).
+    """A call for the lanes that a predicate holds for: (lanes, predicate, mask, *old values, *arguments)."""
 
-    What is called takes the mask behind its first argument, as memory accesses do.
-    """
+    __slots__ = ("_at", "_dtypes", "_negated", "_run")
 
-    __slots__ = ("_dtypes", "_negated", "_run")
-
-    def __init__(self, run: Callable[..., Any], negated: bool, dtypes: tuple[Any, ...]) -> None:
-        """`dtypes` are those of the destinations' registers."""
+    def __init__(self, run: Callable[..., Any], negated: bool, dtypes: tuple[Any, ...], at: int) -> None:
+        """`dtypes` are those of the destinations' registers; `run` takes the mask behind `at` arguments."""
         self._run = run
+        self._at = at
         self._negated = negated
         self._dtypes = dtypes
 
@@ -109,7 +107,8 @@ class Guarded:
         count = len(self._dtypes)
         if here is False:
             return rest[0] if count == 1 else rest[:count]
-        results = self._run(lanes, rest[count], here, *rest[count + 1 :])
+        at = count + self._at
+        results = self._run(lanes, *rest[count:at], here, *rest[at:])
         if not count or here is mask:
             return results
         if count == 1:

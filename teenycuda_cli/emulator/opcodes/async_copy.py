@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator.access import Site, positions, view
+from teenycuda_cli.emulator.arguments import MASK, Argument
 from teenycuda_cli.emulator.compute import both
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
@@ -85,13 +86,13 @@ def _elements(site: Site, lanes: Any, address: Any, mask: Any) -> tuple[Any, Any
     return spot.elements(site.dtype)
 
 
-def _site(emit: Emitter, op: Op, place: Source, space: str, size: int) -> tuple[Site, str]:
+def _site(emit: Emitter, op: Op, place: Source, space: str, size: int) -> tuple[Site, Argument]:
     assert isinstance(place, Place)
     argument = emit.argument(place.base, "b64")
     site = Site(
         emit.program, op, space, place.offset, size, 1, _DTYPES[size], _width(argument), space == "shared"
     )
-    return site, argument.text
+    return site, argument
 
 
 def _width(argument: Any) -> int:
@@ -130,20 +131,18 @@ def cp_async(emit: Emitter, op: Op) -> None:
             file=emit.program.text.name,
             line=emit.program.text.position(op.instruction.offset)[0],
         )
-    target, target_text = _site(emit, op, to, "shared", size.value)
-    source, source_text = _site(emit, op, origin, "global", size.value)
+    target, to_argument = _site(emit, op, to, "shared", size.value)
+    source, from_argument = _site(emit, op, origin, "global", size.value)
     amounts = rest[: len(rest) - ("hint" in op.operation.modifiers)]
-    text = f", {_amount(emit, amounts[0])}" if amounts else ""
     run = emit.bind(AsyncCopy(target, source))
-    mask = emit.mask(op)
-    guard = f"if {mask} is not False: " if mask != "m" else ""
-    emit.line(f"{guard}{run}(S, {target_text}, {source_text}, {mask}{text})")
+    amount = [_amount(emit, source) for source in amounts]
+    emit.call(op, [], run, (to_argument, from_argument, MASK, *amount))
 
 
-def _amount(emit: Emitter, source: Source) -> str:
+def _amount(emit: Emitter, source: Source) -> Argument:
     if isinstance(source, Not) or (isinstance(source, Register) and source.type == "pred"):
-        return emit.argument(source, "pred").text
-    return emit.integer(source, 32)
+        return emit.argument(source, "pred")
+    return emit.integer_argument(source, 32)
 
 
 @effect("cp.async.commit_group ", isa="data-movement-and-conversion-instructions-cp-async-commit-group")

@@ -14,6 +14,7 @@ import numpy as np
 
 from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator.access import Positions, Site, positions
+from teenycuda_cli.emulator.arguments import MASK
 from teenycuda_cli.emulator.compute import Reader
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
@@ -99,10 +100,10 @@ def ldmatrix(emit: Emitter, op: Op) -> None:
     assert isinstance(place, Place)
     modifiers = op.operation.modifiers
     destinations = elements(op.operands[0])
-    site, address = make_site(emit, op, place, 1, _ROW, writes=False)
+    site, _ = make_site(emit, op, place, 1, _ROW, writes=False)
     load = emit.bind(LoadMatrix(site, len(destinations), bool(modifiers["trans"])))
-    mask = emit.mask(op)
-    emit.store_results(op, destinations, f"{load}(S, {address}, {mask})", mask, [_INT] * len(destinations))
+    arguments = (emit.argument(place.base), MASK)
+    emit.call(op, destinations, load, arguments, [_INT] * len(destinations))
 
 
 class StoreMatrix:
@@ -137,13 +138,10 @@ def stmatrix(emit: Emitter, op: Op) -> None:
     place = op.operands[0]
     assert isinstance(place, Place)
     arguments = [emit.argument(source, "b32") for source in elements(op.operands[1])]
-    site, address = make_site(emit, op, place, 1, _ROW, writes=True)
+    site, _ = make_site(emit, op, place, 1, _ROW, writes=True)
     readers = tuple([emit.reader(argument, "b32") for argument in arguments])
     store = emit.bind(StoreMatrix(site, readers, bool(op.operation.modifiers["trans"])))
-    mask = emit.mask(op)
-    guard = f"if {mask} is not False: " if mask != "m" else ""
-    values = ", ".join([argument.text for argument in arguments])
-    emit.line(f"{guard}{store}(S, {address}, {mask}, {values})")
+    emit.call(op, [], store, (emit.argument(place.base), MASK, *arguments))
 
 
 class MoveMatrix:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from teenycuda_cli.emulator.arguments import MASK
 from teenycuda_cli.emulator.compute import Reader
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Register
@@ -92,6 +93,4 @@ def emit_product(emit: Emitter, op: Op, product: MatrixProduct) -> None:
     dtypes = [emit.kept(each).dtype if isinstance(each, Register) else unit for each in destinations]
     readers = tuple([emit.reader(argument, bits) for argument in arguments])
     run = emit.bind(Run(product, readers, tuple(dtypes)))
-    mask = emit.mask(op)
-    values = ", ".join([argument.text for argument in arguments])
-    emit.store_results(op, destinations, f"{run}(S, {mask}, {values})", mask, dtypes)
+    emit.call(op, destinations, run, (MASK, *arguments), dtypes)

@@ -8,7 +8,7 @@ import numpy as np
 
 from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.access import Site, positions, view
-from teenycuda_cli.emulator.arguments import fixed
+from teenycuda_cli.emulator.arguments import MASK, fixed
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
@@ -211,11 +211,7 @@ def ld(emit: Emitter, op: Op) -> None:
             [emit.buffer(d, emit.kept(d).dtype) if isinstance(d, Register) else 0 for d in destinations]
         )
     results = [dtype] * len(destinations)
-    base = emit.argument(place.base)
-    if emit.invoke(op, destinations, load, (base, fixed(buffers)), results):
-        return
-    mask = emit.mask(op)
-    emit.store_results(op, destinations, f"{load}(S, {address}, {mask}, {buffers})", mask, results)
+    emit.call(op, destinations, load, (emit.argument(place.base), MASK, fixed(buffers)), results)
 
 
 def _element_dtype(type_name: str, kept: Kept) -> Any:
@@ -345,12 +341,7 @@ def st(emit: Emitter, op: Op) -> None:
             readers.append(compute.reader(argument.kept, type_name))
     store = emit.bind(Store(site, tuple(readers)))
     emit.accesses[op] = store, address
-    if emit.invoke(op, [], store, (emit.argument(place.base), *arguments)):
-        return
-    mask = emit.mask(op)
-    values = ", ".join([argument.text for argument in arguments])
-    guard = f"if {mask} is not False: " if mask != "m" else ""
-    emit.line(f"{guard}{store}(S, {address}, {mask}, {values})")
+    emit.call(op, [], store, (emit.argument(place.base), MASK, *arguments))
 
 
 def _fixed(scalar: Any) -> compute.Reader:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from teenycuda_cli.emulator.arguments import MASK
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Source
@@ -168,13 +169,11 @@ def shfl(emit: Emitter, op: Op) -> None:
     destinations = elements(op.operands[0])
     wanted = len(destinations) > 1 and emit.is_used(destinations[1])
     run = emit.function(Shuffle, op.operation.modifiers["mode"], wanted)
-    values = [emit.integer(operand, 32) for operand in op.operands[1:4]]
-    mask = emit.mask(op)
-    call = f"{run}(S, {', '.join(values)}, {mask})"
+    values = [emit.integer_argument(operand, 32) for operand in op.operands[1:4]]
     dtypes = [np.dtype(np.int32), np.dtype(np.bool_)]
     if not wanted:
         destinations = destinations[:1]
-    emit.store_results(op, destinations, call, mask, dtypes[: len(destinations)])
+    emit.call(op, destinations, run, (*values, MASK), dtypes[: len(destinations)])
 
 
 class Vote:
