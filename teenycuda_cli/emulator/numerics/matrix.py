@@ -14,6 +14,7 @@ import numpy as np
 
 from teenycuda_cli.emulator.numerics import tensor_core
 from teenycuda_cli.emulator.numerics.fma import exact_fma32
+from teenycuda_cli.emulator.numerics.floating import with_payloads
 from teenycuda_cli.emulator.numerics.half import from_bf16, from_f16, from_fp8, to_f16
 from teenycuda_cli.emulator.numerics.rounding import operation
 
@@ -112,7 +113,7 @@ def _of_fp8(spec: Spec, a: Any, b: Any, c: Any) -> Any:
 
 def _of_doubles(spec: Spec, a: Any, b: Any, c: Any) -> Any:
     """One product after the other is added, each rounded."""
-    fma = operation("fma", "f64", spec.rounding)
+    fma = with_payloads(operation("fma", "f64", spec.rounding), (1, 2, 0))
     for k in range(a.shape[1]):
         c = fma(*np.broadcast_arrays(a[:, k, None, :], b[:, k], c))
     return c

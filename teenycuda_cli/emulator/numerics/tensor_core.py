@@ -27,6 +27,7 @@ _BLOCK = 1 << 14
 """Elements of d at a time: what is computed with them fits the second-level cache."""
 
 _NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
+_MINUS_ZERO = np.uint16(0x8000)
 _NAN16 = np.uint16(0x7FFF)
 _LEAST_NORMAL = 2.0**-126
 _SUBNORMAL_UNIT = 2.0**-149
@@ -147,17 +148,19 @@ def _power(exponent: Any) -> Any:
 
 
 def _cut_to_f32(values: Any) -> Any:
-    """Toward zero; what is beyond the largest number is infinite."""
+    """Toward zero, which is +0; what is beyond the largest number is infinite."""
     small = np.abs(values) < _LEAST_NORMAL
     cut = (values.view(np.int64) & ~np.int64((1 << 29) - 1)).view(np.float64)
     if small.any():
         np.copyto(cut, np.trunc(values / _SUBNORMAL_UNIT) * _SUBNORMAL_UNIT, where=small)
-    return cut.astype(np.float32)
+    return cut.astype(np.float32) + np.float32(0)
 
 
 def _rounded_to_f16(values: Any) -> Any:
-    """To nearest, ties to even."""
-    return values.astype(np.float16).view(np.uint16)
+    """To nearest, ties to even; zero is +0."""
+    found = values.astype(np.float16).view(np.uint16)
+    found[found == _MINUS_ZERO] = 0
+    return found
 
 
 def canonical_f32(values: Any) -> Any:
