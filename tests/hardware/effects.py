@@ -24,7 +24,7 @@ TOGETHER = (("sem", "scope"), ("mmio", "sem", "scope"), ("nc", "cop"), ("nc", "e
 SPACES = frozenset(("", "global", "shared"))
 """Where neutral modifiers are tried."""
 
-Recipe = Callable[[Form, str, dict[str, str], bool], Iterator[Trial]]
+Recipe = Callable[[Form, str, dict[str, str], bool], Iterator[Trial | Skipped] | Iterator[Trial]]
 """(row, full name, modifiers by slot, whether only neutral modifiers are new) → trials."""
 
 RECIPES: dict[str, Recipe] = {
@@ -60,7 +60,7 @@ def trials() -> Iterator[Trial | Skipped]:
             continue
         recipe = RECIPES.get(form.opcode)
         for name, bound, plain in representatives(form):
-            found: Iterator[Trial] | tuple[Trial, ...] = recipe(form, name, bound, plain) if recipe else ()
+            found = recipe(form, name, bound, plain) if recipe else iter(())
             made = False
             for trial in found:
                 made = True

@@ -202,8 +202,10 @@ def _contended(form: Form, name: str, bound: dict[str, str], space: str) -> Tria
     body = [f"rem.u32 %r50, %tx, {PLACES};", target.code, _row(shape, 1, "%r50"), shape.load("%d1", 0)]
     if shape.swaps:
         body += [_row(shape, 2, "%r50"), shape.load("%d1", 1)]
-    body += [f"setp.ge.u32 %p19, %tx, {PLACES}; @%p19 bra FILLED;", _row(shape, 0, "%r50")]
-    body += [shape.copy("%d5", target.space, "%d1", "global"), "FILLED: bar.sync 0;"]
+    filling = [_row(shape, 0, "%r50"), shape.copy("%d5", target.space, "%d1", "global")]
+    if shape.swaps:  # %d1 holds an operand of 64 bits
+        filling = [line.replace("%d1", "%d30") for line in filling]
+    body += [f"setp.ge.u32 %p19, %tx, {PLACES}; @%p19 bra FILLED;", *filling, "FILLED: bar.sync 0;"]
     body.append(shape.instruction(target.address))
     if shape.returns:
         body += [_row(shape, out + 1), shape.store("%d1", shape.first_found)]

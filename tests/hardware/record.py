@@ -47,8 +47,15 @@ def tried(part: str, pattern: str, known: Recording | None) -> list[Case | Trial
     if part != "values":
         found += all_trials()
     if part == "missing" and known is not None:
-        found = [case for case in found if case.text not in known and case.text not in known.failures]
+        found = [case for case in found if _is_missing(case, known)]
     return [case for case in found if re.search(pattern, case.text)]
+
+
+def _is_missing(case: Case | Trial, known: Recording) -> bool:
+    """Whether there are no results of a case, or a trial is not what it was when it was recorded."""
+    if isinstance(case, Trial) and case.text in known:
+        return known.inputs.get(case.text) != input_digest(case)
+    return case.text not in known and case.text not in known.failures
 
 
 def legal(module: Module | TrialModule) -> tuple[Module | TrialModule, list[tuple[Case | Trial, str]]]:

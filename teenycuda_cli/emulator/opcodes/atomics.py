@@ -66,22 +66,27 @@ def _is_nan(values: Any) -> bool:
 
 
 @cache
-def change_of(name: str, type_name: str, flushes: bool) -> Change:
-    """What an operation does; `flushes`: f32 addition takes subnormals for zero, as in global memory."""
+def change_of(name: str, type_name: str, in_shared: bool) -> Change:
+    """What an operation does, in shared memory or in global memory.
+
+    In global memory f32 addition takes subnormals for zero, and f64 addition hands NaNs on as they are.
+    """
     if name in _OTHERS:
         return _OTHERS[name]
     if type_name[0] in "bus" and not type_name.startswith("bf"):
         ufunc = _UFUNCS[name]
         return Change(ufunc, ufunc, adds_integers=name == "add")
-    modifiers = ("ftz", type_name) if flushes and type_name == "f32" else (type_name,)
+    modifiers = ("ftz", type_name) if type_name == "f32" and not in_shared else (type_name,)
     operand = Name("a")
     operation = decode(Instruction(name, modifiers, (operand, operand, operand), 0, 0))
     assert isinstance(operation, Operation)
     function: Any = operation.evaluate
     if operation.raw_nan:
         function = _settled(function)
-    if type_name in {"f32", "f64"}:
-        return Change(function, _UFUNCS[name], _is_odd32 if type_name == "f32" else _is_nan)
+    if type_name == "f32":
+        return Change(function, np.add, _is_odd32)
+    if type_name == "f64":
+        return Change(_turned(function) if in_shared else _unquieted(function), np.add, _is_nan)
     if name == "add" and type_name in {"f16", "f16x2"}:
         return Change(function, np.add, _is_nan, halves=True)
     return Change(function)
@@ -89,6 +94,21 @@ def change_of(name: str, type_name: str, flushes: bool) -> Change:
 
 def _settled(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda old, value: canonical(function(old, value))
+
+
+def _turned(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The operand first, which tells whose NaN is handed on."""
+    return lambda old, value: function(value, old)
+
+
+def _unquieted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A sum with NaN is that NaN, the operand's before the old value, a signalling one too."""
+
+    def add(old: Any, value: Any) -> Any:
+        result = np.where(np.isnan(old), old, function(old, value))
+        return np.where(np.isnan(value), value, result)
+
+    return add
 
 
 def _joined(halves: list[Any], dtype: Any) -> Any:
@@ -113,8 +133,8 @@ class Atomic:
         self.readers = readers
         self.writers = writers
         self.is_wide = type_name == "b128"
-        self.in_shared = change_of(name, type_name, flushes=False)
-        self.elsewhere = change_of(name, type_name, flushes=True)
+        self.in_shared = change_of(name, type_name, in_shared=True)
+        self.elsewhere = change_of(name, type_name, in_shared=False)
         self.wants = any(write is not None for write in writers)
 
     def __call__(self, lanes: Any, address: Any, mask: Any, *operands: Any) -> Any:
