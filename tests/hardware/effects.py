@@ -13,7 +13,14 @@ from functools import cache
 
 from teenycuda_cli.emulator.opcodes.patterns import Pattern, compile_form
 from teenycuda_cli.emulator.opcodes.table import Form, supported
-from tests.hardware import effects_atomics, effects_memory, effects_others, effects_warp, effects_wmma
+from tests.hardware import (
+    effects_atomics,
+    effects_memory,
+    effects_mma,
+    effects_others,
+    effects_warp,
+    effects_wmma,
+)
 from tests.hardware.forms import Skipped
 from tests.hardware.trials import Trial
 
@@ -33,6 +40,7 @@ RECIPES: dict[str, Recipe] = {
     **effects_memory.RECIPES,
     **effects_others.RECIPES,
     **effects_wmma.RECIPES,
+    **effects_mma.RECIPES,
 }
 
 REASONS = {

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tests.hardware.matrix_forms import BITS, MatrixForm
+from tests.hardware.inputs import Array
 
-Array = Any
+BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "s32": 32, "f64": 64}
+BITS |= {"e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}
 KINDS = ("bits", "unit", "wide", "few", "whole", "tiny", "zeros", "special")
 _LAYOUT = {  # exponent bits, mantissa bits
     "f16": (5, 10),
@@ -23,6 +25,49 @@ _LAYOUT = {  # exponent bits, mantissa bits
 _SPANS = {"f16": 9, "bf16": 18, "tf32": 18, "f32": 32, "f64": 60, "e4m3": 5, "e5m2": 9}
 _PAIRS = np.array([0x4, 0x8, 0x9, 0xC, 0xD, 0xE], np.uint32)
 _SINGLES = np.array([0x4, 0xE], np.uint32)
+
+
+@dataclass(frozen=True)
+class MatrixForm:
+    """One spelling of mma. `selector` is that of a sparse form; None: it is dense."""
+
+    text: str
+    m: int
+    n: int
+    k: int
+    a: str
+    b: str
+    c: str
+    d: str
+    selector: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Unique among all."""
+        return self.text if self.selector is None else f"{self.text} selector {self.selector}"
+
+    @property
+    def wide(self) -> bool:
+        """Whether the registers are of 64 bits."""
+        return self.a == "f64"
+
+    @property
+    def products(self) -> int:
+        """How many a warp makes at once."""
+        return 4 if (self.m, self.k, self.a) == (8, 4, "f16") else 1
+
+    @property
+    def registers(self) -> tuple[int, int, int, int]:
+        """Of a lane, for a, b, c and d."""
+        unit = 64 if self.wide else 32
+        elements = (self.m * self.k, self.k * self.n, self.m * self.n, self.m * self.n)
+        counts = [
+            count * self.products * BITS[kind] // (32 * unit)
+            for count, kind in zip(elements, (self.a, self.b, self.c, self.d), strict=True)
+        ]
+        if self.selector is not None:
+            counts[0] //= 2
+        return counts[0], counts[1], counts[2], counts[3]
 
 
 def _floats(kind: str, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator.numerics import tensor_core
-from teenycuda_cli.emulator.numerics.fma import exact_fma32
 from teenycuda_cli.emulator.numerics.floating import with_payloads
+from teenycuda_cli.emulator.numerics.fma import exact_fma32
 from teenycuda_cli.emulator.numerics.half import from_bf16, from_f16, from_fp8, to_f16
 from teenycuda_cli.emulator.numerics.rounding import operation
 
