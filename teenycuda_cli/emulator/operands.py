@@ -36,7 +36,7 @@ class OperandLowering:
         self.program = program
         self.addresses = addresses
 
-    def lower(self, operand: Any, scopes: Scopes) -> Source:  # noqa: PLR0911  (a case each)
+    def lower(self, operand: Any, scopes: Scopes) -> Source:  # noqa: PLR0911, PLR0912  (a case each)
         """The operand with its names resolved; UnknownOperand where it means nothing to the emulator."""
         if type(operand) is syntax.Name:
             found = scopes.known.get(operand.text)

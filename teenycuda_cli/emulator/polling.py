@@ -10,13 +10,13 @@ from teenycuda_cli.emulator.special import VARYING
 _LOOKING = frozenset(("ld", "bra", "nanosleep", "membar", "fence"))
 
 
-def polling_blocks(program: Program, loops: dict[int, Loop]) -> frozenset[int]:
-    """The blocks of loops that do nothing else."""
-    found: set[int] = set()
+def polling_blocks(program: Program, loops: dict[int, Loop]) -> dict[int, int]:
+    """The blocks of loops that do nothing else, and how many blocks the loop has."""
+    found: dict[int, int] = {}
     for loop in loops.values():
         if loop.spins and all(_looks(op) for number in loop.blocks for op in program.blocks[number].ops):
-            found |= loop.blocks
-    return frozenset(found)
+            found |= dict.fromkeys(loop.blocks, len(loop.blocks))
+    return found
 
 
 def _looks(op: Op) -> bool:

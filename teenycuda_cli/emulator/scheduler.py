@@ -25,6 +25,10 @@ from teenycuda_cli.emulator.opcodes.warp import bits, by_warp, from_warps
 PATIENCE = 4096
 """Steps that lanes wait while others run; far fewer while those spin."""
 SPIN_PATIENCE = 8
+TURNS_A_STEP = 64
+"""Turns of a loop by one lane that take about as long as a step of many."""
+TURNS_OF_OTHERS = 8
+"""Steps that others take before lanes that polled in vain do so again."""
 IDLE_ROUNDS = 1024
 """How often all lanes that wait for mbarriers may be told that nothing happened, with nothing else to run."""
 
@@ -47,6 +51,8 @@ class Scheduler:
         self._pending: dict[int, Mask] = {kernel.first: None}
         self._polls = self._polls_left = 0  # steps before the batch is laid aside
         self.done = 0  # steps in which lanes did not poll
+        self._vain = 0  # steps in which lanes polled and none of them went on
+        self._others = 0  # steps of others since
 
     def run(self, lanes: FullLanes, polls: int) -> bool:
         """All lanes to their end, or until for `polls` steps they have only polled; whether they ended.
@@ -123,6 +129,7 @@ class Scheduler:
                 if block not in polling:
                     self._polls_left = self._polls
                     self.done += 1
+                    self._give_turn()
                 elif self._lays_aside(pending):
                     return
                 if block in self.kernel.spinning and not self.steps % SPIN_PATIENCE:
@@ -150,6 +157,7 @@ class Scheduler:
             elif lanes.count <= self.few_lanes and not lanes.compact:
                 parts = self._compact(lanes, block, None, None, pending)
             deferred.clear()
+            went_on = False
             for target, part in functions[block](lanes, mask, writes) if parts is None else parts:
                 if exits is not None and inside is not None and target not in inside:
                     exits.leave(target, part)
@@ -158,12 +166,21 @@ class Scheduler:
                 else:
                     pending[target] = part
                     since[target] = self.steps
+                went_on = went_on or target not in polling
+            if block in polling:
+                self._vain = 0 if went_on else self._vain + 1
             self.instructions += sizes[block]
+
+    def _give_turn(self) -> None:
+        """Lanes take a step that is no polling; after some, those that poll are to look again."""
+        self._others += 1
+        if self._others >= TURNS_OF_OTHERS:
+            self._vain = self._others = 0
 
     def _lays_aside(self, pending: dict[int, Mask]) -> bool:
         """Lanes poll: whether they have done so for long, and all others do or wait."""
         self._polls_left -= 1
-        return self._polls_left < 0 and self.kernel.polling.issuperset(pending)
+        return self._polls_left < 0 and self.kernel.polling.keys() >= pending.keys()
 
     def stuck(self, *, more_blocks: bool) -> Exception:
         """The error of lanes that poll for what nobody does."""
@@ -199,6 +216,10 @@ class Scheduler:
         if not candidates:
             raise self._stuck_warp(lanes, pending)
         best = min(candidates, key=ranks.__getitem__)
+        if self._vain >= self.kernel.polling.get(best, 1 << 30):
+            others = [block for block in candidates if block not in self.kernel.polling]
+            if others:
+                return min(others, key=ranks.__getitem__)
         oldest = min(candidates, key=since.__getitem__)
         patience = SPIN_PATIENCE if best in self.kernel.spinning else PATIENCE
         if oldest != best and self.steps - since[oldest] > patience:
@@ -209,9 +230,10 @@ class Scheduler:
 
     def _watch(self, block: int, turns: int = 0) -> None:
         launch = self.batch.launch
-        if launch.deadline is not None and now() > launch.deadline:
-            raise faults.timeout(self.kernel.program, self._op(block), launch.timeout)
-        if max(self.steps, turns) > self.limit:
+        if launch.deadline is not None:
+            if now() > launch.deadline:
+                raise faults.timeout(self.kernel.program, self._op(block), launch.timeout)
+        elif max(self.steps, turns // TURNS_A_STEP) > self.limit:
             raise faults.watchdog(self.kernel.program, self._op(block), self.limit)
 
     def _op(self, block: int) -> Any:
