@@ -78,15 +78,21 @@ def _constant(value: Any) -> Any:
 
 
 def _nvcc() -> None:
+    """A source says in its first lines what it is compiled with, and what else of it there is to be.
+
+    // nvcc OPTIONS                 the file's own
+    // nvcc ENDING: OPTIONS         one more file, `name.ENDING.ptx`
+    // metadata JSON                what a launch needs to know beside the PTX
+    """
     for path in sorted((SOURCES / "nvcc").glob("*.cu")):
-        options = re.match(r"// nvcc (.*)\n(?:// metadata (.*)\n)?", path.read_text())
-        words = options[1].split() if options else ["-arch=sm_80"]
-        if options and options[2]:
-            _write("nvcc", f"{path.stem}.json", options[2] + "\n")
-        output = PTX / "nvcc" / f"{path.stem}.ptx"
-        output.parent.mkdir(parents=True, exist_ok=True)
-        command = ["nvcc", "-std=c++17", "-ptx", *words, f"nvcc/{path.name}", "-o", str(output)]
-        subprocess.run(command, check=True, cwd=SOURCES)
+        text = path.read_text()
+        for ending, options in re.findall(r"^// nvcc (?:(\w+): )?(.*)$", text, re.MULTILINE):
+            output = PTX / "nvcc" / f"{path.stem}{'.' if ending else ''}{ending}.ptx"
+            output.parent.mkdir(parents=True, exist_ok=True)
+            command = ["nvcc", "-std=c++17", "-ptx", *options.split(), f"nvcc/{path.name}", "-o", str(output)]
+            subprocess.run(command, check=True, cwd=SOURCES)
+            for metadata in re.findall(r"^// metadata (.*)$", text, re.MULTILINE):
+                _write("nvcc", f"{output.stem}.json", metadata + "\n")
 
 
 def _nvrtc() -> None:

@@ -41,5 +41,5 @@ def results(launch: Launch, folder: Path) -> dict[str, tuple[Array, Array]]:
     pairs = {}
     for name, expected in launch.expected.items():
         pair = np.load(folder / f"{name}.result.npy"), expected
-        pairs[name] = tuple(np.sort(array) for array in pair) if name in launch.any_order else pair
+        pairs[name] = tuple(np.sort(array, axis=None) for array in pair) if name in launch.any_order else pair
     return pairs

@@ -53,7 +53,7 @@ ASSERTIONS = [
         64,
         (
             'x[i] >= 0 && "counts are not negative"',
-            "nvcc/calls.cu:148",
+            "nvcc/calls.cu:149",
             "thread (7, 0, 0) of block (1, 0, 0)",
         ),
     ),

@@ -1,4 +1,5 @@
 // nvcc -arch=sm_80 -Xcudafe=--diag_suppress=20044
+// nvcc unoptimized: -arch=sm_80 -Xcicc -O0 -Xcudafe=--diag_suppress=20044
 // Calls: recursion, pointers to functions, virtual functions, structures by value, memory from the heap.
 #include <cstdio>
 #include <cassert>

@@ -1,4 +1,5 @@
 // nvcc -arch=sm_80
+// nvcc unoptimized: -arch=sm_80 -Xcicc -O0
 // Cooperative groups: tiles, coalesced threads and labels.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>

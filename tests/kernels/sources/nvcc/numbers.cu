@@ -1,4 +1,5 @@
 // nvcc -arch=sm_80
+// nvcc sm90: -arch=sm_90
 // Arithmetic: double precision functions, half and bfloat pairs, 128-bit integers, packed bytes, complex numbers.
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>

@@ -1,4 +1,5 @@
 // nvcc -arch=sm_80
+// nvcc unoptimized: -arch=sm_80 -Xcicc -O0
 // Algorithms of threads that work together: sorts, scans, histograms, sparse products, stencils.
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
