@@ -29,6 +29,7 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
     "--block", metavar="X[,Y[,Z]]", help="Threads a block; by default what the kernel was made for."
 )
 @click.option("--cluster", metavar="X[,Y[,Z]]", help="Blocks a cluster.")
+@click.option("--cooperative", is_flag=True, help="All blocks at once, for a barrier of the whole grid.")
 @click.option(
     "--shared", type=click.IntRange(0, 2**31 - 1), metavar="BYTES", help="Dynamic shared memory a block."
 )
@@ -84,6 +85,7 @@ def command(
     grid: str | None,
     block: str | None,
     cluster: str | None,
+    cooperative: bool,
     shared: int | None,
     entry: str | None,
     meta: str | None,
@@ -153,6 +155,7 @@ def command(
         grid=grid,
         block=block,
         cluster=cluster,
+        cooperative=cooperative,
         shared=shared,
         entry=entry,
         meta=meta,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ class LaunchRequest:
     grid: str | None = None
     block: str | None = None
     cluster: str | None = None
+    cooperative: bool = False
     shared: int | None = None
     entry: str | None = None
     meta: str | None = None
@@ -141,6 +142,8 @@ def make_plan(request: LaunchRequest, notice: Notice, deadline: float | None) ->
         notice=notice,
     )
     kernel = program.kernel
+    if request.cooperative:
+        kernel = replace(kernel, cooperative=True)
     check_count(kernel, options.arguments, request.path, several=program.kernels > 1)
     if grid is None:
         raise UsageError("--grid is missing: how many blocks to launch", hint="e.g. --grid 4, or --grid 8,8")

@@ -23,6 +23,8 @@ def emulator_command(request: LaunchRequest) -> str:
     for option, value in options:
         if value is not None:
             words += [option, str(value)]
+    if request.cooperative:
+        words.append("--cooperative")
     for argument in request.arguments:
         words += ["--arg", argument]
     return shlex.join([*words, "--device", "cpu"])

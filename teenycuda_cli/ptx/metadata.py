@@ -28,6 +28,8 @@ DEFAULTS: dict[str, int] = {
     "profile_scratch_align": 1,
 }
 KEYS = ("name", *DEFAULTS)
+LAUNCH_KEYS = ("cluster_dims", "launch_pdl", "launch_cooperative_grid")
+"""What a sidecar alone tells."""
 _AT_LEAST_ONE = ("num_warps", "num_ctas", "global_scratch_align", "profile_scratch_align")
 _ALIGNMENTS = ("global_scratch_align", "profile_scratch_align")
 _LARGEST = (1 << 63) - 1
@@ -178,7 +180,7 @@ class _Reading:
         for key in KEYS:
             if sidecar.values.get(key) is not None:
                 self._set(key, sidecar.values[key], "sidecar", sidecar.path)
-        for key in ("cluster_dims", "launch_pdl", "launch_cooperative_grid"):
+        for key in LAUNCH_KEYS:
             self.extras.setdefault(key, sidecar.values.get(key))
 
     def _take_block(self) -> None:

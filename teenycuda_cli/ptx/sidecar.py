@@ -6,7 +6,7 @@ import os
 
 from teenycuda_cli.errors import FileError
 from teenycuda_cli.files import read_input
-from teenycuda_cli.ptx.metadata import KEYS, Sidecar
+from teenycuda_cli.ptx.metadata import KEYS, LAUNCH_KEYS, Sidecar
 
 _LARGEST = 1 << 24  # no metadata is larger
 
@@ -31,7 +31,7 @@ def find_sidecar(path: str) -> tuple[Sidecar | None, tuple[str, ...]]:
         values = _read_object(candidate)
     except FileError as error:
         return None, (f"{candidate} is ignored: {error.message}",)
-    if not any(key in values for key in KEYS if key != "name"):
+    if not any(key in values for key in (*KEYS, *LAUNCH_KEYS) if key != "name"):
         return None, ()
     return Sidecar(candidate, values), ()
 

@@ -1,4 +1,4 @@
-"""What nvcc makes of calls, recursion, memory and control flow: optimised, unoptimised, and for a debugger."""
+"""What nvcc makes of calls, recursion, memory and control flow: optimised, not optimised, for a debugger."""
 
 from __future__ import annotations
 

@@ -130,3 +130,17 @@ def test_clocks_run_on(rounds: int, device: str, capsys: pytest.CaptureFixture[s
     assert ticks["min"] >= rounds
     assert cycles["min"] >= ticks["min"]
     assert 0 <= time["min"] <= time["max"] < 10**10
+
+
+def test_a_barrier_of_the_grid_needs_a_cooperative_launch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cooperative groups trap in a plain launch; `--cooperative` asks for the other one."""
+    alone = tmp_path / "grid.ptx"
+    alone.write_bytes((PTX / "nvcc" / "grid.ptx").read_bytes())
+    words = ["launch", str(alone), "--entry", "grid_steps", "--grid", "3", "--block", "64", "--device", "cpu"]
+    for argument in ("a=ptr:100xf32=ones", "b=ptr:100xf32=ones", "n=100", "steps=2"):
+        words += ["--arg", argument]
+    assert run(words) == 4
+    assert "trapped" in capsys.readouterr().err
+    assert run([*words, "--cooperative", "--expect", "a=ones"]) == 0, capsys.readouterr().err

@@ -168,6 +168,10 @@ def test_finding_a_sidecar(tmp_path: Path) -> None:
         with pytest.raises(FileError):
             read_sidecar(str(beside))
     assert find_sidecar("-") == (None, ())
+    beside.write_text('{"launch_cooperative_grid": true}')
+    sidecar, _ = find_sidecar(str(path))
+    assert sidecar is not None
+    assert metadata_of(".entry k() {}", "k", sidecar).launch_cooperative_grid
 
 
 def roles(text: str, entry: str = "k", arguments: int | None = None) -> str:
