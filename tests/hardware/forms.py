@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import itertools
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from teenycuda_cli.emulator.numerics.types import DTYPES
+from teenycuda_cli.emulator.opcodes.patterns import OPERAND
 from teenycuda_cli.emulator.opcodes.table import Form, Operation, Unsupported, decode, spellings, supported
-from teenycuda_cli.ptx.syntax import Instruction, Integer, Name, Negated, Operand, Pair, Vector
+from teenycuda_cli.ptx.syntax import (
+    Instruction,
+    Integer,
+    Minus,
+    Name,
+    Negated,
+    Operand,
+    Pair,
+    Selected,
+    Vector,
+)
 from tests.hardware.inputs import Source
 
 LUTS: tuple[int, ...] = (
@@ -61,7 +73,8 @@ ROLES: dict[tuple[str, int], str] = {
 }
 """Sources that ask for values of their own, see `inputs.ROLES`; the last ones for f32 alone."""
 
-_OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|\{[^}!]*\}|\w+(?:\|\w+)?")
+_SELECTABLE = re.compile(r"-?\w+\{\.(\w+)\}")
+_RANGE = re.compile(r"\[(\d)-(\d)\]")
 
 
 @dataclass(frozen=True)
@@ -119,10 +132,10 @@ def cases() -> Iterator[Case | Skipped]:
 def _cases(form: Form, name: str) -> Iterator[Case | Skipped]:
     tail = form.syntax.partition(" ")[2]
     fixed, *optional = tail.replace("{,", "\0,").split("\0")
-    places = _OPERAND.findall(fixed)
+    places = OPERAND.findall(fixed)
     yield from _written(form, name, places)
     for part in optional:
-        places = [*places, *_OPERAND.findall(part.rstrip("} "))]
+        places = [*places, *OPERAND.findall(part.rstrip("} "))]
         yield from _written(form, name, places)
 
 
@@ -142,6 +155,7 @@ def _case(
     form: Form, name: str, places: list[str], constants: tuple[tuple[int, int], ...], negated: set[int]
 ) -> Case | Skipped:
     writer = _Writer(dict(constants))
+    places = [_selected(form, name, place) for place in places]
     operands = [writer.operand(place, index == 0, index in negated) for index, place in enumerate(places)]
     text = f"{name} {', '.join(text for text, _ in operands)}"
     opcode, *modifiers = name.split(".")
@@ -157,6 +171,26 @@ def _case(
         for index, kind in enumerate(operation.sources)
     )
     return Case(text, operation.form, operation, sources, constants, tuple(writer.negated))
+
+
+def _selected(form: Form, name: str, place: str) -> str:
+    """`a{.asel}` with one of the selectors, or none, in place of the braces; another one in each spelling."""
+    found = _SELECTABLE.fullmatch(place)
+    if found is None:
+        return place
+    choices = ["", *itertools.chain.from_iterable(map(_expanded, form.alternatives[found[1]]))]
+    choices = [choice for choice in choices if choice != ".b1024"]  # which ptxas takes for a type
+    return place.partition("{")[0] + choices[zlib.crc32(f"{name} {place}".encode()) % len(choices)]
+
+
+def _expanded(text: str) -> list[str]:
+    """The selectors that an expression of digits' ranges stands for: `b[0-3]` for .b0 .b1 .b2 .b3."""
+    ranges = [map(str, range(int(low), int(high) + 1)) for low, high in _RANGE.findall(text)]
+    pieces = _RANGE.sub("\0", text).split("\0")
+    return [
+        "." + "".join(itertools.chain(*itertools.zip_longest(pieces, digits, fillvalue="")))
+        for digits in itertools.product(*ranges)
+    ]
 
 
 def _meant(name: str, kind: str) -> str:
@@ -181,6 +215,7 @@ class _Writer:
 
     def operand(self, place: str, is_destination: bool, is_negated: bool) -> tuple[str, Operand]:
         """An operand as text and as syntax."""
+        place, _, selector = place.partition(".")
         count = len(re.findall(r"\w+", place))
         names = [self._name(is_destination, is_negated) for _ in range(count)]
         texts = [text for text, _ in names]
@@ -191,7 +226,11 @@ class _Writer:
             return f"{{{', '.join(texts)}}}", Vector(operands)
         if "|" in place:
             return "|".join(texts), Pair(operands[0], operands[1])
-        return texts[0], operands[0]
+        text, operand = texts[0], operands[0]
+        if selector:
+            assert isinstance(operand, Name)
+            text, operand = f"{text}.{selector}", Selected(operand, selector)
+        return (f"-{text}", Minus(operand)) if place.startswith("-") else (text, operand)
 
     def _name(self, is_destination: bool, is_negated: bool) -> tuple[str, Operand]:
         if is_destination:

@@ -19,7 +19,8 @@ _MARKS = "+?="
 _VECTORS = frozenset(("r", *(f"v{length}" for length in range(1, 33))))
 _SPELLINGS = {"[": frozenset(("[", "c")), "{!}": frozenset("r!"), "|": frozenset("|")}
 _SLOT = re.compile(r"\{\.([A-Za-z0-9_:]+)\}|\.([A-Za-z0-9_:]+)")
-_OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|-?\w+\{\.\w+\}|-\w+|\{[^}!]*\}|\w+(?:\|\w+)?")
+OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|-?\w+\{\.\w+\}|-\w+|\{[^}!]*\}|\w+(?:\|\w+)?")
+"""One operand of a syntax line."""
 _SELECTED = re.compile(r"(-?)(\w+)(?:\{\.(\w+)\})?")
 
 
@@ -167,10 +168,10 @@ def compile_form(form: Form) -> Pattern:
     """A row's syntax line, read once."""
     head, _, tail = form.syntax.partition(" ")
     fixed, *optional = tail.replace("{,", "\0,").split("\0")
-    places = [_place(text, form) for text in _OPERAND.findall(fixed)]
+    places = [_place(text, form) for text in OPERAND.findall(fixed)]
     required = len(places)
     for part in optional:
-        places += [_place(text, form) for text in _OPERAND.findall(part.rstrip("} "))]
+        places += [_place(text, form) for text in OPERAND.findall(part.rstrip("} "))]
     return Pattern(form, _slots(head[len(form.opcode) :], form.alternatives), tuple(places), required)
 
 

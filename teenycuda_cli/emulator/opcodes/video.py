@@ -12,7 +12,7 @@ from teenycuda_cli.emulator.numerics.blocks import blocked
 from teenycuda_cli.emulator.opcodes.table import Modifiers, Value, op
 
 _TYPES = "u32 s32"
-_PART = "b[0-3] h[01]"
+_PART = "b[0-3] h[0-1]"
 _CMP = "eq ne lt le gt ge"
 _SECOND = "add min max"
 _ISA = "scalar-video-instructions-"
@@ -27,7 +27,7 @@ def _scalar(m: Modifiers, function: video.Function) -> Value:
     return Value(blocked(evaluate, "b32"))
 
 
-def _rows(opcode: str, modifiers: str, isa: str, **alternatives: str) -> Callable[..., Any]:
+def _rows(opcode: str, modifiers: str, isa: str, **alternatives: Any) -> Callable[..., Any]:
     """An instruction of two operands, with a third to combine with or to merge into."""
     return op(
         f"{opcode}{modifiers} d, a{{.asel}}, b{{.bsel}}",
@@ -156,7 +156,7 @@ _CHOSEN = {2: "h[0-3][0-3]", 4: "b[0-7][0-7][0-7][0-7]"}
 
 
 def _parallel(
-    opcode: str, count: int, modifiers: str, adds: str, isa: str, **alternatives: str
+    opcode: str, count: int, modifiers: str, adds: str, isa: str, **alternatives: Any
 ) -> Callable[..., Any]:
     return op(
         *(f"{opcode}{count}{after} d{{.mask}}, a{{.asel}}, b{{.bsel}}, c" for after in (modifiers, adds)),
