@@ -152,9 +152,9 @@ def _constant_load(form: Form, shape: _Shape, what: str, prefix: str, size: int)
     """From constant memory each thread at its place, from parameters the same for all."""
     values = _bytes()
     if shape.space == "const":
-        numbers = ", ".join(map(str, values[: 16 * 64].tolist()))
-        before = f".const .align 16 .b32 NAMEc[{16 * 64}] = {{{numbers}}};"
-        code = "and.b32 %r58, %lane, 63; mov.u64 %d6, NAMEc; mad.wide.u32 %d5, %r58, 16, %d6;"
+        numbers = ", ".join(map(str, values[: 16 * 32].tolist()))
+        before = f".const .align 16 .b32 NAMEc[{16 * 32}] = {{{numbers}}};"
+        code = "and.b32 %r58, %lane, 31; mov.u64 %d6, NAMEc; mad.wide.u32 %d5, %r58, 16, %d6;"
         place, params = "%d5", ()
     else:
         before, code = "", ""
