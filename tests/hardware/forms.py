@@ -73,7 +73,7 @@ ROLES: dict[tuple[str, int], str] = {
 }
 """Sources that ask for values of their own, see `inputs.ROLES`; the last ones for f32 alone."""
 
-_SELECTABLE = re.compile(r"-?\w+\{\.(\w+)\}")
+_SELECTABLE = re.compile(r"(-?\w+)\{\.(\w+)\}")
 _RANGE = re.compile(r"\[(\d)-(\d)\]")
 
 
@@ -148,14 +148,14 @@ def _written(form: Form, name: str, places: list[str]) -> Iterator[Case | Skippe
         constants = tuple(zip(constant_at, values, strict=True))
         for flags in itertools.product((False, True), repeat=len(negatable)):
             negated = {index for index, flag in zip(negatable, flags, strict=True) if flag}
-            yield _case(form, name, places, constants, negated)
+            for chosen in _selected(form, name, places):
+                yield _case(form, name, chosen, constants, negated)
 
 
 def _case(
     form: Form, name: str, places: list[str], constants: tuple[tuple[int, int], ...], negated: set[int]
 ) -> Case | Skipped:
     writer = _Writer(dict(constants))
-    places = [_selected(form, name, place) for place in places]
     operands = [writer.operand(place, index == 0, index in negated) for index, place in enumerate(places)]
     text = f"{name} {', '.join(text for text, _ in operands)}"
     opcode, *modifiers = name.split(".")
@@ -173,14 +173,20 @@ def _case(
     return Case(text, operation.form, operation, sources, constants, tuple(writer.negated))
 
 
-def _selected(form: Form, name: str, place: str) -> str:
-    """`a{.asel}` with one of the selectors, or none, in place of the braces; another one in each spelling."""
+def _selected(form: Form, name: str, places: list[str]) -> Iterator[list[str]]:
+    """Places without the braces of `a{.asel}`: whole operands, and parts of them, others in each spelling."""
+    yield [_SELECTABLE.sub(r"\1", place) for place in places]
+    if any(map(_SELECTABLE.fullmatch, places)):
+        yield [_part(form, name, place) for place in places]
+
+
+def _part(form: Form, name: str, place: str) -> str:
     found = _SELECTABLE.fullmatch(place)
     if found is None:
         return place
-    choices = ["", *itertools.chain.from_iterable(map(_expanded, form.alternatives[found[1]]))]
+    choices = ["", *itertools.chain.from_iterable(map(_expanded, form.alternatives[found[2]]))]
     choices = [choice for choice in choices if choice != ".b1024"]  # which ptxas takes for a type
-    return place.partition("{")[0] + choices[zlib.crc32(f"{name} {place}".encode()) % len(choices)]
+    return found[1] + choices[zlib.crc32(f"{name} {place}".encode()) % len(choices)]
 
 
 def _expanded(text: str) -> list[str]:

@@ -122,7 +122,10 @@ def _vmad(*lines: str) -> Callable[..., Any]:
     )
 
 
-@_vmad("vmad.dtype.atype.btype{.sat}{.scale} d, a{.asel}, b{.bsel}, c")
+@_vmad(
+    "vmad.dtype.atype.btype{.sat}{.scale} d, a{.asel}, b{.bsel}, c",
+    "vmad.dtype.atype.btype{.sat}{.scale} d, -a{.asel}, -b{.bsel}, c",
+)
 def vmad(m: Modifiers) -> Value:
     """The product of two parts, plus c."""
     return _multiply_add(m, "")
@@ -137,7 +140,10 @@ def vmad_less_product(m: Modifiers) -> Value:
     return _multiply_add(m, "ab")
 
 
-@_vmad("vmad.dtype.atype.btype{.sat}{.scale} d, a{.asel}, b{.bsel}, -c")
+@_vmad(
+    "vmad.dtype.atype.btype{.sat}{.scale} d, a{.asel}, b{.bsel}, -c",
+    "vmad.dtype.atype.btype{.sat}{.scale} d, -a{.asel}, -b{.bsel}, -c",
+)
 def vmad_less_c(m: Modifiers) -> Value:
     """The product of two parts, less c."""
     return _multiply_add(m, "c")
