@@ -22,6 +22,8 @@ def effect(
     leaves: bool = False,
     gathers: bool = False,
     whole_warps: bool = False,
+    whole_warpgroups: bool = False,
+    accumulates: bool = False,
     keeps_memory: bool = False,
     uses_stack: bool = False,
     types: str = "",
@@ -33,7 +35,9 @@ def effect(
 
     `ends_block`: control may go elsewhere after it; `leaves`: it never goes
     on to the next instruction; `gathers`: it needs other lanes of the warp
-    (its last operand is the member mask); `whole_warps`: it needs all of them;
+    (its last operand is the member mask); `whole_warps`: it needs all of them,
+    `whole_warpgroups` those of its warpgroup;
+    `accumulates`: it reads its destination;
     `keeps_memory`: no memory changes;
     `uses_stack`: it reads and writes where `alloca` has taken memory down to.
     """
@@ -42,8 +46,10 @@ def effect(
         traits: Any = build
         traits.ends_block = ends_block
         traits.leaves = leaves
-        traits.gathers = gathers or whole_warps
+        traits.gathers = gathers or whole_warps or whole_warpgroups
         traits.whole_warps = whole_warps
+        traits.whole_warpgroups = whole_warpgroups
+        traits.accumulates = accumulates
         traits.keeps_memory = keeps_memory
         traits.uses_stack = uses_stack
         op(*lines, isa=isa, types=types, where=where, effect=True, vectors=vectors, **alternatives)(build)

@@ -166,12 +166,16 @@ class FunctionBody:
     spill_offset: int = 0  # in its frame: where registers are saved while it calls itself
 
 
-ALL_LANES = Constant(0xFFFFFFFF)
+ALL_LANES = Constant((1 << 32) - 1)
+ALL_LANES_OF_A_WARPGROUP = Constant((1 << 128) - 1)
 
 
 def member_mask(op: Op) -> Source | None:
     """The lanes that an instruction needs of its warp: its last operand, unless it needs them all."""
-    if getattr(op.operation.form.build, "whole_warps", False):
+    build = op.operation.form.build
+    if getattr(build, "whole_warpgroups", False):
+        return ALL_LANES_OF_A_WARPGROUP
+    if getattr(build, "whole_warps", False):
         return ALL_LANES
     mask = op.operands[-1] if op.operands else None
     return Constant(mask.value & 0xFFFFFFFF) if isinstance(mask, Constant) else mask

@@ -11,6 +11,7 @@ from teenycuda_cli.emulator.expansion import elementwise
 from teenycuda_cli.emulator.functions import Functions
 from teenycuda_cli.emulator.ir import (
     BasicBlock,
+    Constant,
     FunctionBody,
     KernelParameter,
     Label,
@@ -299,14 +300,14 @@ class Lowering:
         return self.operands.lower(operand, scopes)
 
     def _gathered(self, op: Op) -> bool:
-        """Whether an earlier instruction of the block has waited for the same lanes already."""
+        """Whether an earlier instruction of the block has waited for the same lanes already, and others."""
         assert self.block is not None
         if not self.block.gathers:
             return False
-        mask = member_mask(op)
-        return member_mask(self.block.ops[0]) == mask and not any(
-            mask in earlier.writes for earlier in self.block.ops
-        )
+        mask, waited = member_mask(op), member_mask(self.block.ops[0])
+        if isinstance(mask, Constant) and isinstance(waited, Constant):
+            return not mask.value & ~waited.value
+        return waited == mask and not any(mask in earlier.writes for earlier in self.block.ops)
 
     def _end(self, op: Op, scopes: Scopes) -> None:
         assert self.block is not None
@@ -352,6 +353,8 @@ class Lowering:
             writes.append(pointer)
         if op.predicate is not None:
             reads.append(op.predicate)
+            reads += writes
+        elif getattr(operation.form.build, "accumulates", False):
             reads += writes
         op.reads, op.writes = tuple(reads), tuple(writes)
         if op.instruction.opcode == "call":

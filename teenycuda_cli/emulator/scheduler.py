@@ -20,7 +20,8 @@ from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import FewLanes, FullLanes, Lanes, Mask
 from teenycuda_cli.emulator.machine import Batch, now
 from teenycuda_cli.emulator.mbarriers import Parked, Parking
-from teenycuda_cli.emulator.opcodes.warp import bits, by_warp, from_warps
+from teenycuda_cli.emulator.opcodes.warp import bits
+from teenycuda_cli.emulator.warps import WARP, WARPGROUP, by_warp, from_warps
 
 PATIENCE = 4096
 """Steps that lanes wait while others run; far fewer while those spin."""
@@ -301,19 +302,22 @@ class Scheduler:
     def _gather(
         self, lanes: Lanes, block: int, mask: Any, pending: dict[int, Mask], deferred: set[int]
     ) -> Any:
-        """The lanes of a mask whose warp has all lanes that the member mask names; the rest stay pending."""
+        """The lanes of a mask whose warp has all lanes that the member mask names; the rest stay pending.
+
+        A member mask of more than 32 bits is one of a warpgroup, of which it names all.
+        """
         if not pending and not self.barriers.waiting and not self.parking:
             return mask
-        missing = by_warp(lanes, self._alive(lanes, pending, mask) & ~mask, False)
-        if not missing.any():
+        absent = self._alive(lanes, pending, mask) & ~mask
+        if not absent.any():
             return mask
         member = self._member(lanes, block)
-        absent = bits(missing)
-        if type(member) is int:
-            lacking = absent & np.uint32(member & 0xFFFFFFFF)
+        if type(member) is int and member >> WARP:
+            lacking = by_warp(lanes, absent, False, WARPGROUP).any(axis=1, keepdims=True)
+            ready = mask & from_warps(lanes, ~lacking, WARPGROUP)
         else:
-            lacking = absent & by_warp(lanes, member, 0).astype(np.uint32)
-        ready = mask & from_warps(lanes, lacking == 0)
+            named = np.uint32(member) if type(member) is int else by_warp(lanes, member, 0).astype(np.uint32)
+            ready = mask & from_warps(lanes, bits(by_warp(lanes, absent, False)) & named == 0)
         if not ready.any():
             pending[block] = mask
             deferred.add(block)

@@ -13,40 +13,65 @@ from teenycuda_cli.emulator.lanes import Lanes, Mask
 from teenycuda_cli.emulator.program import Program
 
 WARP = 32
+WARPGROUP = 4 * WARP
+"""Four warps that follow one another: what wgmma needs together."""
+
+_NAMES = {WARP: "warp", WARPGROUP: "warpgroup"}
 
 
-def active_warps(program: Program, op: Op, lanes: Lanes, mask: Mask) -> Any:
-    """The numbers of the warps that are here, None for all of the batch.
+def by_warp(lanes: Any, values: Any, fill: Any, size: int = WARP) -> Any:
+    """Values of all lanes as rows of a warp (or of `size` lanes), the last row of a block filled up."""
+    threads = lanes.batch.threads
+    values = np.broadcast_to(values, lanes.shape)
+    if threads % size == 0:
+        return values.reshape(-1, size)
+    rows = -(-threads // size)
+    padded = np.full((lanes.batch.block_count, rows * size), fill, values.dtype)
+    padded[:, :threads] = values.reshape(-1, threads)
+    return padded.reshape(-1, size)
 
-    Raises LaunchError where some lanes of a warp are here and others are
-    not: they have ended, do other things, or do not exist.
+
+def from_warps(lanes: Any, rows: Any, size: int = WARP) -> Any:
+    """The opposite: rows of `size` lanes, or a column of one value a row, in the lanes' shape."""
+    threads = lanes.batch.threads
+    if rows.shape[1] == 1:
+        rows = np.broadcast_to(rows, (rows.shape[0], size))
+    if threads % size == 0:
+        return rows.reshape(lanes.shape)
+    return rows.reshape(lanes.batch.block_count, -1)[:, :threads].reshape(lanes.shape)
+
+
+def warps_a_block(lanes: Lanes) -> int:
+    """How many rows `by_warp` makes of a block."""
+    return -(-lanes.batch.threads // WARP)
+
+
+def active_warps(program: Program, op: Op, lanes: Lanes, mask: Mask, size: int = WARP) -> Any:
+    """The numbers of the warps that are here, as rows of `by_warp`; None for all of the batch.
+
+    They come in groups of `size` lanes. Raises LaunchError where some lanes
+    of a group are here and others are not: they have ended, do other things,
+    or do not exist.
     """
     threads = lanes.batch.threads
-    if mask is None and threads % WARP == 0:
+    if mask is None and threads % size == 0:
         return None
-    rows = _by_warp(np.ones(lanes.shape, bool) if mask is None else mask, lanes.batch.block_count, threads)
+    rows = by_warp(lanes, True if mask is None else mask, False, size)
     counts = np.count_nonzero(rows, axis=1)
-    part = (counts != 0) & (counts != WARP)
+    part = (counts != 0) & (counts != size)
     if part.any():
         lacking = np.flatnonzero(part[:, None] & rows)
-        per_block = -(-threads // WARP) * WARP
+        per_block = -(-threads // size) * size
         first = int(lacking[0]) // per_block * threads + int(lacking[0]) % per_block
         count = int(counts[part][0])
         what = (
-            f"ran {op.instruction.opcode} with {count} lane{'s' if count > 1 else ''} of a warp, not all 32"
+            f"ran {op.instruction.opcode} with {count} lane{'s' if count > 1 else ''} of a {_NAMES[size]},"
+            f" not all {size}"
         )
         raise faults.fault(program, op, lanes, first, len(lacking), what)
-    found = np.flatnonzero(counts)
-    return None if len(found) == len(counts) else found
-
-
-def _by_warp(mask: Any, blocks: int, threads: int) -> Any:
-    if threads % WARP == 0:
-        return mask.reshape(-1, WARP)
-    per_block = -(-threads // WARP) * WARP
-    padded = np.zeros((blocks, per_block), bool)
-    padded[:, :threads] = mask.reshape(-1, threads)
-    return padded.reshape(-1, WARP)
+    whole = by_warp(lanes, True if mask is None else mask, False).all(axis=1)
+    found = np.flatnonzero(whole)
+    return None if len(found) == len(whole) else found
 
 
 def gather_registers(lanes: Lanes, values: Sequence[Any], dtype: Any, warps: Any) -> Any:
@@ -57,14 +82,14 @@ def gather_registers(lanes: Lanes, values: Sequence[Any], dtype: Any, warps: Any
         if warps is None:
             found[number].reshape(lanes.shape)[...] = value
         else:
-            found[number] = np.broadcast_to(value, lanes.shape).reshape(-1, WARP)[warps]
+            found[number] = by_warp(lanes, value, 0)[warps]
     return found
 
 
 def scatter_registers(lanes: Lanes, found: Any, warps: Any) -> list[Any]:
     """The opposite: an array of all lanes for each register, zero for the warps that are not here."""
     if warps is not None:
-        whole = np.zeros((len(found), lanes.count // WARP, WARP), found.dtype)
+        whole = np.zeros((len(found), lanes.batch.block_count * warps_a_block(lanes), WARP), found.dtype)
         whole[:, warps] = found
         found = whole
-    return [part.reshape(lanes.shape) for part in found]
+    return [from_warps(lanes, part) for part in found]

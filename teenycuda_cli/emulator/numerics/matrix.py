@@ -1,8 +1,9 @@
 """Matrix multiply-add as an H200 computes it: d = a × b + c for many warps at once.
 
 Matrices have the warps as their last axis: a is (m, k, warps), b (k, n, warps),
-c and d (m, n, warps). How the sums are rounded was found by experiment; see
-tests/hardware/FINDINGS.md.
+c and d (m, n, warps). Those of warpgroups, which are larger, have them as their
+first: (groups, m, k), (groups, k, n), (groups, m, n). How the sums are rounded
+was found by experiment; see tests/hardware/FINDINGS.md.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from teenycuda_cli.emulator.numerics.half import from_bf16, from_f16, from_fp8, 
 from teenycuda_cli.emulator.numerics.rounding import operation
 
 _FP8 = ("e4m3", "e5m2")
+_WIDTH_OF_FP8 = tensor_core.Width(kept=13, fraction=13)
+"""Of the unit that wgmma has for it."""
+
 _TF32_MASK = np.uint32(0xFFFFE000)
 
 
@@ -48,19 +52,47 @@ def multiply_add(spec: Spec, a: Any, b: Any, c: Any) -> Any:
     in its value), b1 as uint32 words of 32 elements along k. c and d: f16 as uint16
     bits, f32 as float32, f64 as float64, s32 as int32.
     """
-    return _product(spec, a, b[None], c)
+    return _product(spec, a[:, :, None], b[None], c)
 
 
 def sparse_multiply_add(spec: Spec, a: Any, b: Any, c: Any, chosen: Any) -> Any:
     """The same where a has but some of its columns: `chosen`, of the same shape, tells which."""
     columns, warps = np.arange(b.shape[1])[:, None], np.arange(b.shape[2])
-    return _product(spec, a, b[chosen[:, :, None, :], columns, warps], c)
+    return _product(spec, a[:, :, None], b[chosen[:, :, None, :], columns, warps], c)
+
+
+def warpgroup_multiply_add(spec: Spec, a: Any, b: Any, c: Any) -> Any:
+    """The same for warpgroups."""
+    return _product_of_warpgroups(spec, _columns(a), b[:, :, None], c)
+
+
+def sparse_warpgroup_multiply_add(spec: Spec, a: Any, b: Any, c: Any, chosen: Any) -> Any:
+    """The same where a has but some of its columns."""
+    found = []
+    for group in range(len(a)):  # one at a time: each row has a b of its own
+        part = slice(group, group + 1)
+        rows = b[group][chosen[group].T][None]
+        found.append(_product_of_warpgroups(spec, _columns(a[part]), rows, c[part]))
+    return np.concatenate(found)
+
+
+def _columns(a: Any) -> Any:
+    return np.ascontiguousarray(a.swapaxes(1, 2))[..., None]
+
+
+def _product_of_warpgroups(spec: Spec, a: Any, b: Any, c: Any) -> Any:
+    if spec.a not in _FP8:
+        return _product(spec, a, b, c)
+    sums = c if spec.c == "f32" else from_f16(c)
+    return tensor_core.multiply_add(
+        _numbers(a, spec.a), _numbers(b, spec.b), sums, "f16", spec.d, _WIDTH_OF_FP8
+    )
 
 
 def small_multiply_add(spec: Spec, a: Any, b: Any, c: Any) -> Any:
     """m8n8k4 of f16, which Hopper has no unit for: products are added up in f32, c last."""
     left, right = from_f16(a), from_f16(b)
-    factors = [np.broadcast_arrays(left[:, k, None, :], right[k]) for k in range(4)]
+    factors = [np.broadcast_arrays(left[:, k, None], right[k]) for k in range(4)]
     sums = c if spec.c == "f32" else from_f16(c)
     if spec.d == "f32":
         total: Any = np.zeros(c.shape, np.float32)
@@ -73,7 +105,7 @@ def small_multiply_add(spec: Spec, a: Any, b: Any, c: Any) -> Any:
 
 
 def _product(spec: Spec, a: Any, b: Any, c: Any) -> Any:
-    """b is (1, k, n, warps), or (m, k, n, warps) where it differs from row to row of a."""
+    """`a[:, k]` and `b[:, k]` have the shape of c when multiplied."""
     if spec.a == "b1":
         return _of_bits(spec, a, b, c)
     if spec.a == "f64":
@@ -115,7 +147,7 @@ def _of_doubles(spec: Spec, a: Any, b: Any, c: Any) -> Any:
     """One product after the other is added, each rounded."""
     fma = with_payloads(operation("fma", "f64", spec.rounding), (1, 2, 0))
     for k in range(a.shape[1]):
-        c = fma(*np.broadcast_arrays(a[:, k, None, :], b[:, k], c))
+        c = fma(*np.broadcast_arrays(a[:, k], b[:, k], c))
     return c
 
 
@@ -125,7 +157,7 @@ def _of_integers(spec: Spec, a: Any, b: Any, c: Any) -> Any:
     total = np.zeros(c.shape, np.float32)
     product = np.empty_like(total)
     for k in range(a.shape[1]):
-        np.multiply(left[:, k, None, :], right[:, k], out=product)
+        np.multiply(left[:, k], right[:, k], out=product)
         total += product
     if not spec.saturate:
         return total.astype(np.int32) + c
@@ -137,5 +169,5 @@ def _of_bits(spec: Spec, a: Any, b: Any, c: Any) -> Any:
     combine = np.bitwise_xor if spec.bitwise == "xor" else np.bitwise_and
     total = c.copy()
     for k in range(a.shape[1]):
-        total += np.bitwise_count(combine(a[:, k, None, :], b[:, k])).astype(np.int32)
+        total += np.bitwise_count(combine(a[:, k], b[:, k])).astype(np.int32)
     return total

@@ -4,16 +4,25 @@ The products are exact. All of them and c are aligned to the largest exponent
 among them, where a product counts with the sum of its factors' exponents (so
 that its significand is in [1, 4)); what lies more than 25 bits below is cut
 off. Their sum is exact, and is cut to f32 or rounded to the nearest f16.
+
+k is axis 1 of the factors a and b: `a[:, k] * b[:, k]` has the shape of c.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-_KEPT = 25
-"""Bits below the largest exponent."""
+
+class Width(NamedTuple):
+    """How exact a unit is."""
+
+    kept: int = 25  # bits below the largest exponent
+    fraction: int = 23  # bits of a result in f32
+
+
+WIDE = Width()
 
 _NONE = np.int16(-10000)
 """The exponent of zero."""
@@ -30,33 +39,30 @@ _NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
 _MINUS_ZERO = np.uint16(0x8000)
 _NAN16 = np.uint16(0x7FFF)
 _LEAST_NORMAL = 2.0**-126
-_SUBNORMAL_UNIT = 2.0**-149
 
 
-def multiply_add(a: Any, b: Any, c: Any, factors: str, result: str) -> Any:
-    """a × b + c of float32 values: (m, k, warps), (1, k, n, warps), (m, n, warps).
-
-    b may be (m, k, n, warps): another one for each row of a.
+def multiply_add(a: Any, b: Any, c: Any, factors: str, result: str, width: Width = WIDE) -> Any:
+    """a × b + c of float32 values.
 
     `factors` is f16, bf16 or tf32, whose values a and b hold; `result` is f32
     or f16, which comes as uint16 bits. k is one sum, of 16 products that are not
     zero at most.
     """
-    m, n, warps = c.shape
     least = _LEAST_EXPONENT[factors]
     left, right, third = exponents(a, least), exponents(b, least), exponents(c, -126)
     special = bool((left == 128).any() or (right == 128).any() or (third == 128).any())
     align = _scaled if factors == "f16" or _has_room(left, right) else _shifted
     out = np.empty(c.shape, np.float32 if result == "f32" else np.uint16)
-    finish = _cut_to_f32 if result == "f32" else _rounded_to_f16
-    step = max(1, _BLOCK // (m * n))
-    for start in range(0, warps, step):
+    step = max(1, _BLOCK * len(c) // max(c.size, 1))
+    for start in range(0, len(c), step):
         part = slice(start, start + step)
-        values = (a[..., part], b[..., part], c[..., part])
-        found = finish(align(*values, left[..., part], right[..., part], third[..., part]))
+        own = part if len(b) == len(c) else slice(None)
+        values = (a[part], b[own], c[part])
+        found = align(*values, left[part], right[own], third[part], width)
+        found = _cut_to_f32(found, width) if result == "f32" else _rounded_to_f16(found)
         if special:
             _repair(found, *values)
-        out[..., part] = found
+        out[part] = found
     return out
 
 
@@ -80,47 +86,48 @@ def _has_room(left: Any, right: Any) -> bool:
 
 def _largest(left: Any, right: Any) -> Any:
     """The largest exponent among the products of each element of d; far below all for none."""
-    largest = left[:, 0, None, :] + right[:, 0]
+    largest = left[:, 0] + right[:, 0]
     sums = np.empty_like(largest)
     for k in range(1, left.shape[1]):
-        np.add(left[:, k, None, :], right[:, k], out=sums)
+        np.add(left[:, k], right[:, k], out=sums)
         np.maximum(largest, sums, out=largest)
     return largest
 
 
-def _scaled(a: Any, b: Any, c: Any, left: Any, right: Any, third: Any) -> Any:
+def _scaled(a: Any, b: Any, c: Any, left: Any, right: Any, third: Any, width: Width) -> Any:
     """The sums as float64, where the products can be scaled in f32."""
     largest = _largest(left, right)
     empty = largest < _NONE // 2
     np.maximum(largest, third, out=largest)
     np.maximum(largest, np.int16(_LEAST - 2), out=largest)
-    scale = ((np.int32(127 + _KEPT) - largest) << np.int32(23)).view(np.float32)
+    scale = ((np.int32(127 + width.kept) - largest) << np.int32(23)).view(np.float32)
     product = np.empty(c.shape, np.float32)
     whole = np.empty(c.shape, np.int32)
     total = np.zeros(c.shape, np.int32)  # 16 products of less than 2²⁷ just fit
     for k in range(a.shape[1]):
-        np.multiply(a[:, k, None, :], b[:, k], out=product)
+        np.multiply(a[:, k], b[:, k], out=product)
         np.multiply(product, scale, out=product)
         np.copyto(whole, product, casting="unsafe")
         np.add(total, whole, out=total)
     np.trunc(np.multiply(c, scale, out=product), out=product)
-    found = _in_units(total + product.astype(np.float64), largest)
+    found = _in_units(total + product.astype(np.float64), largest - np.int16(width.kept))
     if empty.any():
         np.copyto(found, c, where=empty)
     return found
 
 
-def _shifted(a: Any, b: Any, c: Any, left: Any, right: Any, third: Any) -> Any:
+def _shifted(a: Any, b: Any, c: Any, left: Any, right: Any, third: Any, width: Width) -> Any:
     """The sums as float64, whatever the exponents: significands are multiplied, and moved by their sums."""
-    sums = [left[:, k, None, :] + right[:, k] for k in range(a.shape[1])]
+    sums = [left[:, k] + right[:, k] for k in range(a.shape[1])]
     largest = _largest(left, right)
     np.maximum(largest, third, out=largest)
     np.maximum(largest, np.int16(-300), out=largest)
-    whole = _moved(_significands(c, third), third - largest)
+    least = largest - np.int16(width.kept)
+    whole = _moved(_significands(c, third), third - least)
     for k, exponent in enumerate(sums):
-        product = _significands(a[:, k, None, :], left[:, k, None, :]) * _significands(b[:, k], right[:, k])
-        whole += _moved(product, exponent - largest)
-    return _in_units(whole, largest)
+        product = _significands(a[:, k], left[:, k]) * _significands(b[:, k], right[:, k])
+        whole += _moved(product, exponent - least)
+    return _in_units(whole, least)
 
 
 def _significands(values: Any, exponent: Any) -> Any:
@@ -130,16 +137,12 @@ def _significands(values: Any, exponent: Any) -> Any:
 
 def _moved(significands: Any, distance: Any) -> Any:
     """In units of what is kept, cut."""
-    return np.trunc(np.ldexp(significands, np.maximum(distance, np.int16(-99)) + np.int16(_KEPT)))
+    return np.trunc(np.ldexp(significands, np.maximum(distance, np.int16(-99))))
 
 
-def _in_units(whole: Any, largest: Any) -> Any:
-    """Whole numbers of units of what is kept as values."""
-    return (
-        np.ldexp(whole, largest - np.int16(_KEPT))
-        if largest.min() < -900
-        else whole * _power(largest - _KEPT)
-    )
+def _in_units(whole: Any, least: Any) -> Any:
+    """Whole numbers of units of two to the power of `least` as values."""
+    return np.ldexp(whole, least) if least.min() < -900 else whole * _power(least)
 
 
 def _power(exponent: Any) -> Any:
@@ -147,12 +150,14 @@ def _power(exponent: Any) -> Any:
     return ((exponent.astype(np.int64) + 1023) << 52).view(np.float64)
 
 
-def _cut_to_f32(values: Any) -> Any:
+def _cut_to_f32(values: Any, width: Width) -> Any:
     """Toward zero, which is +0; what is beyond the largest number is infinite."""
     small = np.abs(values) < _LEAST_NORMAL
-    cut = (values.view(np.int64) & ~np.int64((1 << 29) - 1)).view(np.float64)
+    lost = 52 - width.fraction
+    cut = (values.view(np.int64) & ~np.int64((1 << lost) - 1)).view(np.float64)
     if small.any():
-        np.copyto(cut, np.trunc(values / _SUBNORMAL_UNIT) * _SUBNORMAL_UNIT, where=small)
+        unit = _LEAST_NORMAL * 2.0**-width.fraction
+        np.copyto(cut, np.trunc(values / unit) * unit, where=small)
     return cut.astype(np.float32) + np.float32(0)
 
 
@@ -177,12 +182,12 @@ def canonical_f16(bits: Any) -> Any:
 
 def _repair(found: Any, a: Any, b: Any, c: Any) -> None:
     """Put in what comes of infinities and NaNs among the inputs."""
-    touched = ~(np.isfinite(a).all(axis=1)[:, None] & np.isfinite(b).all(axis=1) & np.isfinite(c))
+    touched = ~(np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1) & np.isfinite(c))
     if not touched.any():
         return
     total = c.astype(np.float64)
     for k in range(a.shape[1]):
-        total += a[:, k, None, :].astype(np.float64) * b[:, k]
+        total += a[:, k].astype(np.float64) * b[:, k]
     if found.dtype == np.uint16:
         np.copyto(found, canonical_f16(total.astype(np.float16).view(np.uint16)), where=touched)
     else:

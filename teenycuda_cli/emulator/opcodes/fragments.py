@@ -157,7 +157,7 @@ def fragment(shape: str, matrix: str, type_name: str) -> Fragment:
     if type_name == "b1":
         k //= 32
     parts = 1 if type_name == "b1" else max(1, 32 // bits)
-    turned = n == 2 * _WIDE
+    turned = (m, n) == (_TILE, 2 * _WIDE)
     if matrix == "a":
         rows, columns = _factor(m, k, parts, wide=m >= _WIDE)
         copies = _HALF_REGISTERS // len(rows) if type_name == "f16" else 1

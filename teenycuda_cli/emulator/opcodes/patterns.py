@@ -16,7 +16,7 @@ _TYPE = re.compile(r"pred|[bus]\d+(x2)?|b?f\d+(x2)?|tf32|e\dm\d(x2)?|ue8m0x2")
 _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64", "b16": "b32", "b32": "b64"}
 _HALF = {"b32": "b16", "b64": "b32", "b16": "b8", "b128": "b64"}
 _MARKS = "+?="
-_VECTORS = frozenset(("r", *(f"v{length}" for length in range(1, 33))))
+_VECTORS = frozenset(("r", *(f"v{length}" for length in range(1, 129))))
 _SPELLINGS = {"[": frozenset(("[", "c")), "{!}": frozenset("r!"), "|": frozenset("|")}
 _SLOT = re.compile(r"\{\.([A-Za-z0-9_:]+)\}|\.([A-Za-z0-9_:]+)")
 OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|-?\w+\{\.\w+\}|-\w+|\{[^}!]*\}|\w+(?:\|\w+)?")

@@ -12,31 +12,9 @@ from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Source
 from teenycuda_cli.emulator.lanes import FullLanes
 from teenycuda_cli.emulator.opcodes.memory import elements
+from teenycuda_cli.emulator.warps import WARP, by_warp, from_warps
 
-WARP = 32
 _ALL = 0xFFFFFFFF
-
-
-def by_warp(lanes: Any, values: Any, fill: Any) -> Any:
-    """Values of all lanes as rows of 32, the last row of a block filled up."""
-    threads = lanes.batch.threads
-    values = np.broadcast_to(values, lanes.shape)
-    if threads % WARP == 0:
-        return values.reshape(-1, WARP)
-    rows = -(-threads // WARP)
-    padded = np.full((lanes.batch.block_count, rows * WARP), fill, values.dtype)
-    padded[:, :threads] = values.reshape(-1, threads)
-    return padded.reshape(-1, WARP)
-
-
-def from_warps(lanes: Any, rows: Any) -> Any:
-    """The opposite of `by_warp`: rows of 32, or a column of one value a warp, in the lanes' shape."""
-    threads = lanes.batch.threads
-    if rows.shape[1] == 1:
-        rows = np.broadcast_to(rows, (rows.shape[0], WARP))
-    if threads % WARP == 0:
-        return rows.reshape(lanes.shape)
-    return rows.reshape(lanes.batch.block_count, -1)[:, :threads].reshape(lanes.shape)
 
 
 def active(lanes: Any, mask: Any) -> Any:
