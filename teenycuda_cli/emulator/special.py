@@ -68,6 +68,9 @@ _LONG = frozenset(
         *[f"%pm{number}_64" for number in range(8)],
     ]
 )
+RESERVED_SHARED = 1024
+"""Bytes of each block's shared memory that an sm_90 keeps for itself, and what of them it uses."""
+RESERVED_USED = 0x120
 _SHORT = frozenset(["%tid", "%ntid", "%ctaid", "%nctaid", "%gridid"])
 """May be read as 16 bits too."""
 _PREDICATE = "%is_explicit_cluster"
@@ -125,7 +128,9 @@ def _work_out(lanes: Lanes, name: str) -> Any:
         "%gridid": batch.launch.number,
         "%dynamic_smem_size": shared.dynamic_shared,
         "%total_smem_size": shared.shared_size,
-        "%aggr_smem_size": shared.shared_size,
+        "%aggr_smem_size": shared.shared_size + RESERVED_SHARED,
+        "%reserved_smem_offset_end": RESERVED_USED,
+        "%reserved_smem_offset_cap": RESERVED_SHARED,
         "%cluster_nctarank": prod(shared.cluster or (1,)),
         _PREDICATE: shared.cluster is not None,
         "%envreg1": wrap(shared.workspace >> 32, 32),  # as the driver has it

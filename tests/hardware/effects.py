@@ -8,7 +8,6 @@ space, one at a time or as `TOGETHER` says, with one type.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
@@ -59,8 +58,6 @@ REASONS = {
     "trap": "stops the launch",
 }
 """Why there is no trial of an instruction."""
-CRASHING = re.compile(r"ld\..*v8\.[bsu]16")
-"""What ptxas 13.0 crashes on."""
 
 
 def trials() -> Iterator[Trial | Skipped]:
@@ -71,9 +68,6 @@ def trials() -> Iterator[Trial | Skipped]:
             continue
         recipe = RECIPES.get(form.opcode)
         for name, bound, plain in representatives(form):
-            if CRASHING.fullmatch(name):
-                yield Skipped(name, "ptxas 13.0 crashes on it")
-                continue
             found = recipe(form, name, bound, plain) if recipe else iter(())
             made = False
             for trial in found:

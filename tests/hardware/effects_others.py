@@ -217,7 +217,6 @@ _VECTORS = (
 )
 _SINGLE = (
     "%laneid",
-    "%warpid",
     "%lanemask_eq",
     "%lanemask_le",
     "%lanemask_lt",

@@ -9,6 +9,7 @@ here has of the others is taken over.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import signal
@@ -31,7 +32,7 @@ from tests.hardware.forms import Case, cases
 from tests.hardware.inputs import Array, digest, inputs, signature
 from tests.hardware.kernels import Module, modules
 from tests.hardware.recording import FILE, Recording, read
-from tests.hardware.running import Outcome, refusals, run, without
+from tests.hardware.running import Outcome, cases_of, refusals, run, without
 from tests.hardware.trials import Trial, TrialModule, input_digest, trial_modules
 
 ARCH = "sm_90"
@@ -140,15 +141,41 @@ class Recorder:
         np.savez_compressed(out / "differing.npz", **arrays)
 
 
-def outcomes(device: Device, chosen: Sequence[Case | Trial]) -> Iterator[Outcome]:
+class Crashes:
+    """What was being tried when a worker died, kept in a file: it is tried again alone, then never."""
+
+    def __init__(self, out: Path) -> None:
+        """The file is in the folder of the recording."""
+        self._doing, self._known = out / "doing.json", out / "crashes.json"
+        self.texts: dict[str, bool] = json.loads(self._known.read_text()) if self._known.exists() else {}
+
+    def begin(self, texts: Sequence[str]) -> None:
+        """Tell what is about to be tried."""
+        self._doing.write_text(json.dumps(texts))
+
+    def note(self) -> None:
+        """A worker died: note what it was at, and what of that it tried alone."""
+        doing = json.loads(self._doing.read_text())
+        self.texts |= dict.fromkeys(doing, len(doing) == 1)
+        self._known.write_text(json.dumps(self.texts))
+
+
+def outcomes(device: Device, chosen: Sequence[Case | Trial], crashes: Crashes) -> Iterator[Outcome]:
     """What becomes of each case and trial on a device."""
-    made = modules([case for case in chosen if isinstance(case, Case)])
-    for module in (*made, *trial_modules([case for case in chosen if isinstance(case, Trial)])):
-        kept, refused = legal(module)
-        yield from (Outcome(case, failure=f"refused: {reason}") for case, reason in refused)
-        yield from run(device, kept)
+    known = crashes.texts
+    calm = [case for case in chosen if case.text not in known]
+    groups: list[list[Case | Trial]] = [calm, *([case] for case in chosen if known.get(case.text) is False)]
+    yield from (Outcome(case, failure=CRASH) for case in chosen if known.get(case.text))
+    for group in groups:
+        made = modules([case for case in group if isinstance(case, Case)])
+        for module in (*made, *trial_modules([case for case in group if isinstance(case, Trial)])):
+            crashes.begin([case.text for case in cases_of(module)])
+            kept, refused = legal(module)
+            yield from (Outcome(case, failure=f"refused: {reason}") for case, reason in refused)
+            yield from run(device, kept)
 
 
+CRASH = "refused: the driver's assembler crashes"
 FAULTED = 75
 """Exit status of a worker whose device is lost to a launch that failed."""
 MOST_FAULTS = 50
@@ -175,7 +202,9 @@ def main() -> None:
     for worker in ("first", *["next"] * MOST_FAULTS):
         command = [sys.executable, "-m", "tests.hardware.record", *sys.argv[1:], "--worker", worker]
         status = _run(command)
-        if status != FAULTED:
+        if status < 0 and status != -signal.SIGTERM:
+            Crashes(options.out).note()
+        elif status != FAULTED:
             sys.exit(status)
 
 
@@ -204,9 +233,11 @@ def _work(options: argparse.Namespace) -> None:
         recorder = Recorder(known, emulator)
         if goes_on:
             recorder.resume(options.out)
-        written = start
+        else:
+            recorder.write(options.out)
+        written = time.monotonic()
         try:
-            for outcome in outcomes(device, chosen):
+            for outcome in outcomes(device, chosen, Crashes(options.out)):
                 recorder.take(outcome)
                 if time.monotonic() > written + WRITE_EVERY:
                     recorder.write(options.out)

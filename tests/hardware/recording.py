@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,14 @@ class Recording:
         self._places.pop(text, None)
         self.failures.pop(text, None)
 
+    def pruned(self, texts: Collection[str]) -> Recording:
+        """Only what there still is, and the results of that."""
+        kept = Recording(self.device, self.inputs, {t: why for t, why in self.failures.items() if t in texts})
+        for text, places in self._places.items():
+            if text in texts:
+                kept._places[text] = [[kept._keep(self._blobs[blob]), *rest] for blob, *rest in places]
+        return kept
+
     def add(self, text: str, results: Sequence[Array], *, whole: bool) -> None:
         """Keep the results of a case; all of their lanes with `whole`."""
         self._places[text] = [self._add(result, whole) for result in results]
@@ -133,10 +141,14 @@ class Recording:
         )
         if not whole:
             data = b"".join(_hashes(result)) + _planes(result[sampled(len(result))])
+        return [self._keep(data), result.dtype.itemsize, len(result), int(whole)]
+
+    def _keep(self, data: bytes) -> int:
+        """The number of what is kept once."""
         blob = self._known.setdefault(data, len(self._blobs))
         if blob == len(self._blobs):
             self._blobs.append(data)
-        return [blob, result.dtype.itemsize, len(result), int(whole)]
+        return blob
 
     def results(self, text: str) -> list[Stored]:
         """What is kept of a case."""

@@ -68,14 +68,20 @@ def isspacep(emit: Emitter, op: Op) -> None:
 def _in_space(name: str) -> Any:
     def test(lanes: Any, address: Any) -> Any:
         at = lanes.integers(address, 64)
-        found = None
-        for space, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
-            inside = (at >= start) & (at < start + WINDOW_SIZE)
-            if space == name:
-                return inside if type(inside) is np.ndarray else bool(inside)
-            found = inside if found is None else found | inside
-        if name != "global":
-            return False
-        return ~found if type(found) is np.ndarray else not found
+        launch = lanes.batch.launch
+        kept = [region for region in launch.arena.allocations.values() if not region.writable]
+        spaces = {
+            "shared": [(SHARED_WINDOW, SHARED_WINDOW + WINDOW_SIZE)],
+            "local": [(LOCAL_WINDOW, LOCAL_WINDOW + WINDOW_SIZE)],
+            "const": [(each.start, each.end) for each in kept if each.start != launch.parameter_address],
+            "param": [(each.start, each.end) for each in kept if each.start == launch.parameter_address],
+        }
+        chosen = [pair for pairs in spaces.values() for pair in pairs] if name == "global" else spaces[name]
+        inside: Any = False
+        for start, end in chosen:
+            inside = inside | ((at >= start) & (at < end))
+        if type(inside) is np.ndarray:
+            return ~inside if name == "global" else inside
+        return bool(inside) != (name == "global")
 
     return test
