@@ -35,7 +35,7 @@ def _chapters() -> Iterator[tuple[str, list[Form]]]:
 
 def _chapter(form: Form) -> str:
     """The chapter out of an anchor: everything before the last `instructions`, made readable."""
-    stem, found, _ = form.isa.partition("-instructions")
+    stem, found, _ = form.isa.partition("-instruction")
     return (stem + " instructions" if found else form.isa).replace("-", " ").capitalize()
 
 
