@@ -15,6 +15,7 @@ from teenycuda_cli import errors
 from teenycuda_cli.cli import run
 from teenycuda_cli.driver.checks.expression_functions import FUNCTIONS
 from teenycuda_cli.emulator.supported import page, summary
+from tests.hardware.document import counts
 from tests.transcripts import ROOT, Transcript, agrees, read_transcripts, run_transcript
 
 README = (ROOT / "README.md").read_text()
@@ -67,7 +68,7 @@ def _kinds(kind: type[errors.TeenycudaError]) -> set[type[errors.TeenycudaError]
 def test_supported_instructions_are_those_of_the_table() -> None:
     """The list in the README and the page in docs/ are what the opcode table gives."""
     assert summary() in README
-    assert (ROOT / "docs" / "supported-ptx.md").read_text() == page()
+    assert (ROOT / "docs" / "supported-ptx.md").read_text() == page(counts())
 
 
 def test_functions_of_expressions_are_those_that_there_are() -> None:

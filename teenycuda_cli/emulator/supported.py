@@ -1,7 +1,8 @@
 """The instructions that the emulator runs, as documentation: generated from the opcode table.
 
-`python -m teenycuda_cli.emulator.supported` prints the page `docs/supported-ptx.md`,
-with `--summary` the table that stands in the README.
+`python -m teenycuda_cli.emulator.supported` prints a page with a table a
+chapter, with `--summary` the table that stands in the README.
+`docs/supported-ptx.md` is the page with the counts of `tests.hardware.document`.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ out, and a name with alternatives beside it stands for one of them. The front en
 takes all of PTX; `launch` on the emulator names every instruction that is not here, with its lines, before
 anything runs, and ends with 5.
 
-Generated from the opcode table by `python -m teenycuda_cli.emulator.supported`.
+Generated from the opcode table and the recording of an H200 by `python -m tests.hardware.document`.
 """
 
 
 def _chapters() -> Iterator[tuple[str, list[Form]]]:
     """Each chapter's title and its rows, chapters and opcodes in alphabetical order."""
-    rows = sorted(supported(), key=lambda form: (_chapter(form), form.opcode))
-    for chapter, forms in groupby(rows, key=_chapter):
-        yield chapter, list(forms)
+    rows = sorted(supported(), key=lambda form: (chapter(form), form.opcode))
+    for title, forms in groupby(rows, key=chapter):
+        yield title, list(forms)
 
 
-def _chapter(form: Form) -> str:
+def chapter(form: Form) -> str:
     """The chapter out of an anchor: everything before the last `instructions`, made readable."""
     stem, found, _ = form.isa.partition("-instruction")
     return (stem + " instructions" if found else form.isa).replace("-", " ").capitalize()
@@ -44,11 +45,11 @@ def _alternatives(form: Form) -> str:
     return "; ".join(shown)
 
 
-def page() -> str:
-    """The whole list, a table a chapter."""
-    lines = [HEAD]
-    for chapter, forms in _chapters():
-        lines += [f"## {chapter}", "", "| instruction | alternatives |", "|---|---|"]
+def page(more: str = "") -> str:
+    """The whole list, a table a chapter; `more` stands before them."""
+    lines = [HEAD, more] if more else [HEAD]
+    for title, forms in _chapters():
+        lines += [f"## {title}", "", "| instruction | alternatives |", "|---|---|"]
         for form in forms:
             syntax = form.syntax.replace("|", "\\|")
             lines.append(f"| [`{syntax}`]({ISA}#{form.isa}) | {_alternatives(form)} |")
@@ -59,9 +60,9 @@ def page() -> str:
 def summary() -> str:
     """One row a chapter, with the names of its instructions."""
     lines = ["| chapter | instructions |", "|---|---|"]
-    for chapter, forms in _chapters():
+    for title, forms in _chapters():
         names = dict.fromkeys(f"`{form.opcode}`" for form in forms)
-        lines.append(f"| {chapter} | {' '.join(names)} |")
+        lines.append(f"| {title} | {' '.join(names)} |")
     return "\n".join(lines) + "\n"
 
 

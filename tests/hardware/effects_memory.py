@@ -201,13 +201,15 @@ def _loaded(prefix: str, size: int, count: int) -> str:
 def move(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[Trial]:
     """128 bits between a register and two halves, and between registers."""
     halves = form.syntax.partition(" ")[2]
-    code = {
+    codes = {
         "d, a": "mov.b128 %q1, %q0;",
         "d, {a, b}": "mov.b128 {%d1, %d2}, %q0; mov.b128 %q1, {%d2, %d1};",
         "{d, e}, a": "mov.b128 {%d1, %d2}, %q0; add.u64 %d1, %d1, 1; mov.b128 %q1, {%d1, %d2};",
-    }[halves]
+    }
+    if halves not in codes:
+        return
     body = f"""
-    mad.wide.u32 %d9, %lane, 16, %b0; ld.global.b128 %q0, [%d9]; {code}
+    mad.wide.u32 %d9, %lane, 16, %b0; ld.global.b128 %q0, [%d9]; {codes[halves]}
     mad.wide.u32 %d9, %lane, 16, %b1; st.global.b128 [%d9], %q1;
     """
     yield Trial(f"{name} {halves}", form, body, (_bytes(),), (Output(4, BYTES // 4),))

@@ -1,0 +1,61 @@
+"""The page `docs/supported-ptx.md`: the table of instructions, and how each chapter is held to hardware.
+
+python -m tests.hardware.document > docs/supported-ptx.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+
+from teenycuda_cli.emulator.opcodes.table import supported
+from teenycuda_cli.emulator.supported import chapter, page
+from tests.hardware.conformance import all_cases, recording, skipped
+from tests.hardware.effects import all_trials
+
+
+def counts() -> str:
+    """Forms by chapter: all, those with outputs of the hardware, how they agree; then why others have none.
+
+    A form is an instruction with the modifiers that change what it does;
+    scopes, caches and hints do not count. `test_conformance` holds each that
+    is recorded to the hardware's own bits, so that none is merely within a
+    bound.
+    """
+    forms: dict[str, set[str]] = defaultdict(set)
+    recorded: dict[str, set[str]] = defaultdict(set)
+    for case in (*all_cases(), *all_trials()):
+        name = case.text.split()[0]
+        forms[chapter(case.form)].add(name)
+        if case.text in recording():
+            recorded[chapter(case.form)].add(name)
+    chapters = {form.opcode: chapter(form) for form in supported()}
+    reasons: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for each in skipped():
+        name = each.text.split()[0]
+        opcode = name.partition(".")[0]
+        forms[chapters[opcode]].add(name)
+        reasons[each.reason][opcode].add(name)
+    lines = [
+        "## How far it is held to hardware",
+        "",
+        f"Outputs were recorded on: {recording().device}.",
+        "",
+        "| chapter | forms | recorded | exact | within a bound |",
+        "|---|---|---|---|---|",
+    ]
+    rows = [(title, len(forms[title]), len(recorded[title])) for title in sorted(forms)]
+    rows.append(("**all**", sum(row[1] for row in rows), sum(row[2] for row in rows)))
+    lines += [f"| {title} | {all_} | {some} | {some} | 0 |" for title, all_, some in rows]
+    lines += ["", "Without outputs of the hardware:", ""]
+    for case in (*all_cases(), *all_trials()):
+        if case.text in recording().failures:
+            reasons[recording().failures[case.text]][case.form.opcode].add(case.text.split()[0])
+    for reason, opcodes in sorted(reasons.items()):
+        named = ", ".join(f"`{opcode}` ({len(names)})" for opcode, names in sorted(opcodes.items()))
+        lines.append(f"- {reason}: {named}")
+    return "\n".join((*lines, ""))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page(counts()))
