@@ -19,6 +19,7 @@ from tests.hardware import (
     effects_mma,
     effects_others,
     effects_warp,
+    effects_wgmma,
     effects_wmma,
 )
 from tests.hardware.forms import Skipped
@@ -41,6 +42,7 @@ RECIPES: dict[str, Recipe] = {
     **effects_others.RECIPES,
     **effects_wmma.RECIPES,
     **effects_mma.RECIPES,
+    **effects_wgmma.RECIPES,
 }
 
 REASONS = {
@@ -54,6 +56,7 @@ REASONS = {
     "griddepcontrol": "nothing that can be seen",
     "pmevent": "nothing that can be seen",
     "nanosleep": "takes time alone",
+    "wgmma": "another n stands for it, or nothing that can be seen",
     "brkpt": "stops the launch",
     "trap": "stops the launch",
 }

@@ -17,7 +17,7 @@ from tests.hardware.inputs import Source, lanes_of, signature
 
 HEAD = """\
 .version 9.0
-.target sm_90
+.target sm_90a
 .address_size 64
 """
 BLOCK = 256

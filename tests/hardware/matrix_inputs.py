@@ -108,11 +108,8 @@ def _chosen(kind: str, name: str, dtype: Any, shape: tuple[int, ...], rng: np.ra
     return np.array(values, dtype)[rng.integers(0, len(values), shape)] | signs
 
 
-def _matrix(
-    kind: str, name: str, warps: int, registers: int, form: MatrixForm, rng: np.random.Generator
-) -> Array:
-    unit = 64 if form.wide else 32
-    shape = (warps, registers, 32)
+def words_of(kind: str, name: str, shape: tuple[int, ...], rng: np.random.Generator, unit: int = 32) -> Array:
+    """Words of `unit` bits that are full of elements of a type."""
     if name in _LAYOUT:
         parts = unit // BITS[name]
         values = _floats(kind, name, (*shape, parts), rng)
@@ -121,6 +118,13 @@ def _matrix(
     if name == "s32" and kind in ("unit", "whole"):
         return (bits.view(np.int32) >> 12).view(np.uint32)
     return bits
+
+
+def metadata_of(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Words of legal metadata for a sparse factor of a type."""
+    choice = _SINGLES if name == "tf32" else _PAIRS
+    nibbles = choice[rng.integers(0, len(choice), (*shape, 8))]
+    return (nibbles << np.arange(0, 32, 4, dtype=np.uint32)).sum(axis=-1, dtype=np.uint32)
 
 
 def warps_of(form: MatrixForm, each: int) -> Array:
@@ -133,12 +137,10 @@ def warps_of(form: MatrixForm, each: int) -> Array:
     rows = []
     for kind in KINDS:
         parts = [
-            _matrix(kind, name, each, count, form, rng)
+            words_of(kind, name, (each, count, 32), rng, 64 if form.wide else 32)
             for name, count in ((form.a, na), (form.b, nb), (form.c, nc))
         ]
         if form.selector is not None:
-            choice = _SINGLES if form.a == "tf32" else _PAIRS
-            nibbles = choice[rng.integers(0, len(choice), (each, 1, 32, 8))]
-            parts.append((nibbles << np.arange(0, 32, 4, dtype=np.uint32)).sum(axis=3, dtype=np.uint32))
+            parts.append(metadata_of(form.a, (each, 1, 32), rng))
         rows.append(np.concatenate(parts, axis=1))
     return np.concatenate(rows)

@@ -35,7 +35,7 @@ from tests.hardware.recording import FILE, Recording, read
 from tests.hardware.running import Outcome, cases_of, refusals, run, without
 from tests.hardware.trials import Trial, TrialModule, input_digest, trial_modules
 
-ARCH = "sm_90"
+ARCH = "sm_90a"
 DIFFERING_BYTES = 40 << 20
 PARTS = ("all", "values", "effects", "missing")
 
