@@ -20,11 +20,24 @@ _SIMD = "simd-video-instructions-"
 _REGISTERS = "d:b32 a:b32 b:b32 c:b32"
 
 
-def _scalar(m: Modifiers, function: video.Function) -> Value:
+def _scalar(
+    m: Modifiers,
+    function: video.Function,
+    saturated: video.Function = video.saturated,
+    *,
+    is_cut: bool = False,
+) -> Value:
     signed = tuple(m.get(name, "u32") == "s32" for name in ("dtype", "atype", "btype"))
     parts = tuple(m.get(name, "") for name in ("dsel", "asel", "bsel"))
-    evaluate = video.scalar(function, signed, parts, sat=bool(m.get("sat")), second=m.get("second", ""))
+    saturate = saturated if m.get("sat") else None
+    second = m.get("second", "")
+    evaluate = video.scalar(function, signed, parts, saturate=saturate, is_cut=is_cut, second=second)
     return Value(blocked(evaluate, "b32"))
+
+
+def _shifted(m: Modifiers, *, left: bool) -> Value:
+    function = video.shift(left=left, wraps=m["mode"] == "wrap")
+    return _scalar(m, function, video.saturated_shift, is_cut=bool(m["sat"]))
 
 
 def _rows(opcode: str, modifiers: str, isa: str, **alternatives: Any) -> Callable[..., Any]:
@@ -56,13 +69,13 @@ def _shift(opcode: str) -> Callable[..., Any]:
 @_arithmetic("vadd")
 def vadd(m: Modifiers) -> Value:
     """The sum of two parts."""
-    return _scalar(m, np.add)
+    return _scalar(m, np.add, is_cut=True)
 
 
 @_arithmetic("vsub")
 def vsub(m: Modifiers) -> Value:
     """The difference of two parts."""
-    return _scalar(m, np.subtract)
+    return _scalar(m, np.subtract, is_cut=True)
 
 
 @_arithmetic("vabsdiff")
@@ -86,19 +99,19 @@ def vmax(m: Modifiers) -> Value:
 @_shift("vshl")
 def vshl(m: Modifiers) -> Value:
     """A part shifted left by at most 32, or by the low five bits of the amount."""
-    return _scalar(m, video.shift(left=True, wraps=m["mode"] == "wrap"))
+    return _shifted(m, left=True)
 
 
 @_shift("vshr")
 def vshr(m: Modifiers) -> Value:
     """A part shifted right by at most 32, or by the low five bits of the amount."""
-    return _scalar(m, video.shift(left=False, wraps=m["mode"] == "wrap"))
+    return _shifted(m, left=False)
 
 
 @_rows("vset", ".atype.btype.cmp", "vset", btype=_TYPES, cmp=_CMP)
 def vset(m: Modifiers) -> Value:
     """1 where two parts compare so, else 0."""
-    return _scalar(m, video.compared(m["cmp"]))
+    return _scalar({**m, "dtype": m["atype"]}, video.compared(m["cmp"]))
 
 
 def _multiply_add(m: Modifiers, negated: str) -> Value:
