@@ -130,14 +130,22 @@ def flat_registers(source: Source) -> list[Register]:
 
 
 def folded(operation: Operation, operands: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Operands in which `variable+4`, where no memory is accessed, is an address itself."""
-    if Place not in map(type, operands):
+    """Operands in which `variable+4`, where no memory is accessed, is an address, `_` in a vector 0."""
+    if _FOLDED.isdisjoint(map(type, operands)):
         return operands
     pairs = zip(operands, operation.expected, strict=False)
-    return tuple([source if expected.types[0] == "address" else _sum(source) for source, expected in pairs])
+    return tuple(
+        [source if expected.types[0] == "address" else _fold(source, expected) for source, expected in pairs]
+    )
 
 
-def _sum(source: Source) -> Source:
+_FOLDED = {Place, Group}
+
+
+def _fold(source: Source, expected: Expected) -> Source:
+    if type(source) is Group and not expected.is_destination and expected.types[0] not in OTHER_KINDS:
+        read = [Constant(0) if isinstance(element, Nowhere) else element for element in source.elements]
+        return Group(tuple(read))
     if isinstance(source, Place):
         base = source.base
         if isinstance(base, Constant):
@@ -216,7 +224,7 @@ def _holds(register: Any, name: str, width: int, expected: Expected, *, is_effec
     if expected.is_fixed:
         return False
     if register.width != width:
-        is_bits = register.type[0] != "f" or (is_effect and name[0] == "b")
+        is_bits = register.type not in ("f32", "f64") or (is_effect and name[0] == "b")
         if not expected.wider or not is_bits or name == "pred" or not width < register.width <= _LONGEST:
             return False
     return not is_effect or _same_class(register.type, name)

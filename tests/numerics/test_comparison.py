@@ -102,7 +102,9 @@ def test_packed(kind: str, layout: Layout, true: int) -> None:
         low = [held(name, *row, layout) for row in table]
         both = list(zip(low, low[::-1], strict=True))
         assert run(f"setp.{name}.{kind}", a, b, destination="p|q") == both
+        assert run(f"setp.{name}.{kind}", a, b) == low
         third = [x & 1 for x in a]
+        assert run(f"setp.{name}.and.{kind}", a, b, third) == [p & c for p, c in zip(low, third, strict=True)]
         want = [(p | c, q | c) for (p, q), c in zip(both, third, strict=True)]
         assert run(f"setp.{name}.or.{kind}", a, b, third, destination="p|q") == want
         assert run(f"set.{name}.{kind}.{kind}", a, b) == [p * true | q * true << 16 for p, q in both]

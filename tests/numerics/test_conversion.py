@@ -245,6 +245,8 @@ def test_pairs_of_halves(kind: str, layout: Layout, mode: str) -> None:
         if r & ~layout.sign == layout.infinity:
             one[v] = r - 1
     assert run(f"cvt.{mode}.satfinite.{kind}.f32", values) == [one[v] for v in values]
+    want = [relu(one[v], layout) for v in values]
+    assert run(f"cvt.{mode}.relu.satfinite.{kind}.f32", values) == want
 
 
 def test_tf32() -> None:

@@ -247,3 +247,32 @@ def test_carry(kind: str) -> None:
         sums = [s + c for s, c in zip(sums, carry, strict=True)]
         got = run(f"madc.{half}.cc.{kind}", left, right, right, carry=carry)
         assert got == [(s & mask, s >> width) for s in sums]
+
+
+@pytest.mark.parametrize("kind", ["u16", "s16"])
+def test_carry_into_16_bits(kind: str) -> None:
+    """What 16 bits give: madc.hi has nothing of the product but its sign, which is what ptxas makes of it."""
+    left, right = pairs(16)
+    carry = [(a ^ b) & 1 for a, b in zip(left, right, strict=True)]
+    rows = list(zip(left, right, carry, strict=True))
+    mask = 0xFFFF
+    assert run(f"addc.{kind}", left, right, carry=carry) == [(a + b + c) & mask for a, b, c in rows]
+    assert run(f"subc.{kind}", left, right, carry=carry) == [(a - b - (1 - c)) & mask for a, b, c in rows]
+    products = [number(a, kind) * number(b, kind) for a, b, _ in rows]
+    for half, shift in (("lo", 0), ("hi", 32)):
+        want = [((p >> shift) + b + c) & mask for p, (_, b, c) in zip(products, rows, strict=True)]
+        assert run(f"madc.{half}.{kind}", left, right, right, carry=carry) == want
+
+
+def test_carry_and_saturation() -> None:
+    """addc.sat and subc.sat clamp the sum with the carry in it; madc.hi.sat does not clamp."""
+    left, right = pairs(32)
+    carry = [(a ^ b) & 1 for a, b in zip(left, right, strict=True)]
+    rows = [(signed(a, 32), signed(b, 32), c) for a, b, c in zip(left, right, carry, strict=True)]
+    mask = 0xFFFFFFFF
+    assert run("addc.sat.s32", left, right, carry=carry) == [clamp(a + b + c) & mask for a, b, c in rows]
+    assert run("subc.sat.s32", left, right, carry=carry) == [
+        clamp(a - b - (1 - c)) & mask for a, b, c in rows
+    ]
+    want = [((a * b >> 32) + b + c) & mask for a, b, c in rows]
+    assert run("madc.hi.sat.s32", left, right, right, carry=carry) == want

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator.numerics.integers import multiply_high
+from teenycuda_cli.emulator.numerics.types import highest, lowest
 
 
 def _sum(a: Any, b: Any, carry: Any) -> tuple[Any, Any]:
@@ -59,3 +60,23 @@ def multiply_add(name: str, high: bool, reads: bool, writes: bool) -> Callable[.
         return _sum(multiply(a, b).view(c.dtype), c, carry)
 
     return _signature(compute, 3, reads, writes)
+
+
+def _saturated(value: Any) -> Any:
+    return np.clip(value, lowest("s32"), highest("s32")).astype(np.int32)
+
+
+def add_saturated(a: Any, b: Any, carry: Any, out: Any = None) -> Any:
+    """a + b + CC.CF, clamped to s32."""
+    return _saturated(np.add(a, b, dtype=np.int64) + carry)
+
+
+def subtract_saturated(a: Any, b: Any, carry: Any, out: Any = None) -> Any:
+    """a − b, − 1 where CC.CF is 0, clamped to s32."""
+    return _saturated(np.subtract(a, b, dtype=np.int64) - np.logical_not(carry))
+
+
+def sign_of_product_add(a: Any, b: Any, c: Any, carry: Any, out: Any = None) -> Any:
+    """−1 where a × b is negative, plus c + CC.CF."""
+    negative = np.multiply(a, b, dtype=np.int64) < 0
+    return np.subtract(np.add(c, carry, dtype=np.uint16), negative, dtype=np.uint16)

@@ -126,6 +126,15 @@ def compare(test: Callable[..., Any], kind: str, ftz: bool) -> Callable[..., Any
     return evaluate
 
 
+def compare_lower(test: Callable[..., Any]) -> Callable[..., Any]:
+    """A comparison of raw half bits on the lower halves of 32 bits."""
+
+    def evaluate(a: Any, b: Any, out: Any = None) -> Any:
+        return test(lower(a), lower(b))
+
+    return evaluate
+
+
 def compare_pairs(test: Callable[..., Any]) -> Callable[..., Any]:
     """A comparison of raw half bits on both halves of 32 bits: the lower's result, then the upper's."""
 

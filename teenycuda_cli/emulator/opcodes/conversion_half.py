@@ -68,8 +68,15 @@ def _between(m: Modifiers, target: str, source: str) -> Callable[..., Any]:
 
 
 @op("cvt.rnd{.ftz}{.sat}.f16.f32 d, a", "cvt.rnd{.ftz}.bf16.f32 d, a", rnd=_RND, types="a:f32", isa=_CVT)
-@op("cvt.rnd.relu.f16.f32 d, a", "cvt.rnd.relu.bf16.f32 d, a", rnd="rn rz", types="a:f32", isa=_CVT)
-@op("cvt.rnd.satfinite.f16.f32 d, a", "cvt.rnd.satfinite.bf16.f32 d, a", rnd="rn rz", types="a:f32", isa=_CVT)
+@op(
+    "cvt.rnd.relu{.satfinite}.f16.f32 d, a",
+    "cvt.rnd.relu{.satfinite}.bf16.f32 d, a",
+    "cvt.rnd.satfinite.f16.f32 d, a",
+    "cvt.rnd.satfinite.bf16.f32 d, a",
+    rnd="rn rz",
+    types="a:f32",
+    isa=_CVT,
+)
 @op("cvt.rnd{.sat}.f16.f64 d, a", "cvt.rnd.bf16.f64 d, a", rnd=_RND, types="a:f64", isa=_CVT)
 def to_half(m: Modifiers) -> Value:
     """The nearest half of a mode."""

@@ -6,6 +6,7 @@ from teenycuda_cli.emulator.numerics import carries
 from teenycuda_cli.emulator.opcodes.table import Modifiers, Value, op
 
 _TYPES = "u32 s32 u64 s64"
+_SHORT = "u16 s16"
 _BITS = "d:bits a:bits b:bits"
 _ISA = "extended-precision-arithmetic-instructions-"
 
@@ -17,9 +18,16 @@ def add_cc(m: Modifiers) -> Value:
 
 
 @op("addc{.cc}.type d, a, b", type=_TYPES, types=_BITS, reads_carry=True, isa=_ISA + "addc")
+@op("addc.type d, a, b", type=_SHORT, types=_BITS, reads_carry=True, isa=_ISA + "addc")
 def addc(m: Modifiers) -> Value:
     """Sum with carry in."""
-    return Value(carries.add(reads=True, writes=bool(m["cc"])))
+    return Value(carries.add(reads=True, writes=bool(m.get("cc"))))
+
+
+@op("addc.sat.s32 d, a, b", reads_carry=True, isa=_ISA + "addc")
+def addc_sat(m: Modifiers) -> Value:
+    """Sum with carry in, clamped to the range."""
+    return Value(carries.add_saturated)
 
 
 @op("sub.cc.type d, a, b", type=_TYPES, types=_BITS, isa=_ISA + "sub-cc")
@@ -29,9 +37,16 @@ def sub_cc(m: Modifiers) -> Value:
 
 
 @op("subc{.cc}.type d, a, b", type=_TYPES, types=_BITS, reads_carry=True, isa=_ISA + "subc")
+@op("subc.type d, a, b", type=_SHORT, types=_BITS, reads_carry=True, isa=_ISA + "subc")
 def subc(m: Modifiers) -> Value:
     """Difference, less 1 where CC.CF is 0."""
-    return Value(carries.subtract(reads=True, writes=bool(m["cc"])))
+    return Value(carries.subtract(reads=True, writes=bool(m.get("cc"))))
+
+
+@op("subc.sat.s32 d, a, b", reads_carry=True, isa=_ISA + "subc")
+def subc_sat(m: Modifiers) -> Value:
+    """Difference, less 1 where CC.CF is 0, clamped to the range."""
+    return Value(carries.subtract_saturated)
 
 
 @op("mad.half.cc.type d, a, b, c", half="lo hi", type=_TYPES, types="d:bits c:bits", isa=_ISA + "mad-cc")
@@ -48,6 +63,15 @@ def mad_cc(m: Modifiers) -> Value:
     reads_carry=True,
     isa=_ISA + "madc",
 )
+@op("madc.lo.type d, a, b, c", type=_SHORT, types="d:bits c:bits", reads_carry=True, isa=_ISA + "madc")
+@op("madc.hi.sat.s32 d, a, b, c", types="d:bits c:bits", reads_carry=True, isa=_ISA + "madc")
 def madc(m: Modifiers) -> Value:
-    """One half of the product, plus c, with carry in."""
-    return Value(carries.multiply_add(m["type"], m["half"] == "hi", reads=True, writes=bool(m["cc"])))
+    """One half of the product, plus c, with carry in; ptxas drops the .sat."""
+    high = "hi" in (m.get("half"), m.get("hi"))
+    return Value(carries.multiply_add(m["type"], high, reads=True, writes=bool(m.get("cc"))))
+
+
+@op("madc.hi.type d, a, b, c", type=_SHORT, types="d:bits c:bits", reads_carry=True, isa=_ISA + "madc")
+def madc_short(m: Modifiers) -> Value:
+    """What is above 32 bits of the product, as ptxas has it, plus c, with carry in: its sign."""
+    return Value(carries.sign_of_product_add)

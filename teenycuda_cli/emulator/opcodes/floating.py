@@ -103,10 +103,11 @@ def div(m: Modifiers) -> Value:
 
 
 @op("rcp.rnd{.ftz}.f32 d, a", rnd=_RND, isa=_ISA + "rcp")
-@op("rcp.rnd.f64 d, a", rnd=_RND, isa=_ISA + "rcp")
+@op("rcp.rnd{.ftz}.f64 d, a", rnd=_RND, isa=_ISA + "rcp")
 def rcp(m: Modifiers) -> Value:
-    """1 ÷ a."""
-    return _arithmetic(m, "rcp", "quotient(1.0, {0})")
+    """1 ÷ a; .ftz means nothing to f64."""
+    modifiers = {**m, "ftz": ""} if m["type"] == "f64" else m
+    return _arithmetic(modifiers, "rcp", "quotient(1.0, {0})")
 
 
 @op("sqrt.rnd{.ftz}.f32 d, a", rnd=_RND, isa=_ISA + "sqrt")

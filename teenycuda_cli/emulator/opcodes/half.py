@@ -52,9 +52,9 @@ def mul(m: Modifiers) -> Value:
 
 
 @op("fma.rn{.ftz}{.sat}.type d, a, b, c", "fma.rn{.ftz}.relu.type d, a, b, c", type=_F16, isa=_ISA + "fma")
-@op("fma.rn{.relu}.type d, a, b, c", type=_BF16, isa=_ISA + "fma")
+@op("fma.rnd{.relu}.type d, a, b, c", rnd="rn rz rm rp", type=_BF16, isa=_ISA + "fma")
 def fma(m: Modifiers) -> Value:
-    """a × b + c, rounded once."""
+    """a × b + c, rounded once, to the nearest whatever the mode of bf16 says."""
     return _value(m, halves.FMA[m["type"].removesuffix("x2")])
 
 
@@ -127,6 +127,37 @@ def _test(m: Modifiers) -> Callable[..., Any]:
 def setp(m: Modifiers) -> Value:
     """p is the comparison."""
     return Value(_test(m))
+
+
+_LOWER = "p:pred a:stype b:stype c:pred"
+
+
+@op("setp.cmp{.ftz}.stype p, a, b", stype="f16x2", cmp=_CMP, types=_LOWER, isa=_COMPARE + "setp")
+@op("setp.cmp.stype p, a, b", stype="bf16x2", cmp=_CMP, types=_LOWER, isa=_COMPARE + "setp")
+def setp_lower(m: Modifiers) -> Value:
+    """p is the comparison of the lower halves."""
+    return Value(halves.compare_lower(_test(m)))
+
+
+@op(
+    "setp.cmp.bool{.ftz}.stype p, a, b, {!}c",
+    stype="f16x2",
+    cmp=_CMP,
+    bool=_BOOL,
+    types=_LOWER,
+    isa=_COMPARE + "setp",
+)
+@op(
+    "setp.cmp.bool.stype p, a, b, {!}c",
+    stype="bf16x2",
+    cmp=_CMP,
+    bool=_BOOL,
+    types=_LOWER,
+    isa=_COMPARE + "setp",
+)
+def setp_bool_lower(m: Modifiers) -> Value:
+    """p is the comparison of the lower halves, combined with c."""
+    return Value(comparisons.combined(halves.compare_lower(_test(m)), m["bool"]))
 
 
 _PAIR = "p:pred q:pred a:stype b:stype c:pred"

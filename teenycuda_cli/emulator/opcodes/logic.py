@@ -9,29 +9,33 @@ from teenycuda_cli.emulator.numerics.blocks import blocked
 from teenycuda_cli.emulator.numerics.types import width, wrapped
 from teenycuda_cli.emulator.opcodes.table import Modifiers, Value, op
 
-_BITS = "pred b16 b32 b64"
+_BITS = "b16 b32 b64"
 _ISA = "logic-and-shift-instructions-"
 
 
 @op("and.type d, a, b", type=_BITS, isa=_ISA + "and")
+@op("and.pred d, {!}a, {!}b", isa=_ISA + "and")
 def and_(m: Modifiers) -> Value:
     """Bitwise and."""
     return Value(np.bitwise_and, lane="{0} & {1}", affine=None if m["type"] == "pred" else "and")
 
 
 @op("or.type d, a, b", type=_BITS, isa=_ISA + "or")
+@op("or.pred d, {!}a, {!}b", isa=_ISA + "or")
 def or_(m: Modifiers) -> Value:
     """Bitwise or."""
     return Value(np.bitwise_or, lane="{0} | {1}", affine=None if m["type"] == "pred" else "or")
 
 
 @op("xor.type d, a, b", type=_BITS, isa=_ISA + "xor")
+@op("xor.pred d, {!}a, {!}b", isa=_ISA + "xor")
 def xor(m: Modifiers) -> Value:
     """Bitwise exclusive or."""
     return Value(np.bitwise_xor, lane="{0} ^ {1}", affine=None if m["type"] == "pred" else "xor")
 
 
 @op("not.type d, a", type=_BITS, isa=_ISA + "not")
+@op("not.pred d, {!}a", isa=_ISA + "not")
 def not_(m: Modifiers) -> Value:
     """Bitwise complement."""
     if m["type"] == "pred":

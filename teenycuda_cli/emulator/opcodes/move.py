@@ -8,11 +8,12 @@ from teenycuda_cli.emulator.ir import Op
 from teenycuda_cli.emulator.numerics import moves
 from teenycuda_cli.emulator.opcodes.table import Modifiers, Value, op
 
-_TYPES = "pred b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"
+_TYPES = "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"
 _MOV = "data-movement-and-conversion-instructions-mov"
 
 
 @op("mov.type d, a", type=_TYPES, isa=_MOV)
+@op("mov.pred d, {!}a", isa=_MOV)
 def mov(m: Modifiers) -> Value:
     """The same bits; a variable's address and special registers are the engine's to read."""
     return Value(moves.copy, lane="{0}", affine="mov")

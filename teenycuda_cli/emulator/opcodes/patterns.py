@@ -17,6 +17,7 @@ _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64", "b16": "b32", "
 _HALF = {"b32": "b16", "b64": "b32", "b16": "b8", "b128": "b64"}
 _MARKS = "+?="
 _VECTORS = frozenset(("r", *(f"v{length}" for length in range(1, 129))))
+_PLAIN = frozenset(("r", "[", "v1"))  # also `variable+4` and `{a}`
 _SPELLINGS = {"[": frozenset(("[", "c")), "{!}": frozenset("r!"), "|": frozenset("|")}
 _SLOT = re.compile(r"\{\.([A-Za-z0-9_:]+)\}|\.([A-Za-z0-9_:]+)")
 OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|-?\w+\{\.\w+\}|-\w+|\{[^}!]*\}|\w+(?:\|\w+)?")
@@ -136,7 +137,7 @@ def _place(text: str, form: Form) -> Place:
         return Place(names, frozenset((f"v{len(names)}",)))
     if "|" in text:
         return Place(names, frozenset("|"))
-    return Place(names, frozenset("r[" if form.opcode == "mov" else "r"))
+    return Place(names, _PLAIN)
 
 
 def _selected(text: str, form: Form) -> Place:

@@ -1,4 +1,4 @@
-"""mov of 128 bits: between registers that are two of 64 bits each, and from and to two halves."""
+"""mov of 128 bits: between registers that are two of 64 bits each, and from and to their parts."""
 
 from __future__ import annotations
 
@@ -22,3 +22,13 @@ def mov(emit: Emitter, op: Op) -> None:
     sources, _ = parts(op.operands[1], "b128")
     values = [f"{emit.bind(compute.duplicate)}({emit.integer(source, 64)})" for source in sources]
     emit.store_results(op, targets, f"({', '.join(values)})", emit.mask(op), [np.dtype(np.int64)] * 2)
+
+
+_QUARTERS = "a:b32 b:b32 c:b32 e:b32"
+
+
+@effect("mov.b128 d, {a, b, c, e}", types=_QUARTERS, isa=_MOV)
+@effect("mov.b128 {a, b, c, e}, d", types=_QUARTERS, isa=_MOV)
+def quarters(emit: Emitter, op: Op) -> None:
+    """Lowered to `mov.b64` and `mov.b128`: never emitted itself."""
+    raise NotImplementedError(op.instruction.name)
