@@ -11,7 +11,7 @@ import numpy as np
 
 from teenycuda_cli.driver.registry import open_device
 from tests.hardware.bounds import judge
-from tests.hardware.effects import untried
+from tests.hardware.effects import all_trials, untried
 from tests.hardware.emulated import by_lane, evaluated
 from tests.hardware.forms import Case, Skipped, cases
 from tests.hardware.inputs import Array, Source, digest, inputs
@@ -46,6 +46,12 @@ def recording() -> Recording:
 def all_cases() -> tuple[Case, ...]:
     """Every case there is, in the order of the table."""
     return tuple(case for case in cases() if isinstance(case, Case))
+
+
+@cache
+def all_tried() -> tuple[Case | Trial, ...]:
+    """Every case and every trial."""
+    return (*all_cases(), *all_trials())
 
 
 @cache

@@ -10,8 +10,7 @@ from collections import defaultdict
 
 from teenycuda_cli.emulator.opcodes.table import supported
 from teenycuda_cli.emulator.supported import chapter, page
-from tests.hardware.conformance import all_cases, recording, skipped
-from tests.hardware.effects import all_trials
+from tests.hardware.conformance import all_tried, recording, skipped
 
 
 def counts() -> str:
@@ -24,7 +23,7 @@ def counts() -> str:
     """
     forms: dict[str, set[str]] = defaultdict(set)
     recorded: dict[str, set[str]] = defaultdict(set)
-    for case in (*all_cases(), *all_trials()):
+    for case in all_tried():
         name = case.text.split()[0]
         forms[chapter(case.form)].add(name)
         if case.text in recording():
@@ -48,7 +47,7 @@ def counts() -> str:
     rows.append(("**all**", sum(row[1] for row in rows), sum(row[2] for row in rows)))
     lines += [f"| {title} | {all_} | {some} | {some} | 0 |" for title, all_, some in rows]
     lines += ["", "Without outputs of the hardware:", ""]
-    for case in (*all_cases(), *all_trials()):
+    for case in all_tried():
         if case.text in recording().failures:
             reasons[recording().failures[case.text]][case.form.opcode].add(case.text.split()[0])
     for reason, opcodes in sorted(reasons.items()):

@@ -167,8 +167,9 @@ def outcomes(device: Device, chosen: Sequence[Case | Trial], crashes: Crashes) -
     groups: list[list[Case | Trial]] = [calm, *([case] for case in chosen if known.get(case.text) is False)]
     yield from (Outcome(case, failure=CRASH) for case in chosen if known.get(case.text))
     for group in groups:
-        made = modules([case for case in group if isinstance(case, Case)])
-        for module in (*made, *trial_modules([case for case in group if isinstance(case, Trial)])):
+        made: list[Module | TrialModule] = [*modules([case for case in group if isinstance(case, Case)])]
+        made += trial_modules([case for case in group if isinstance(case, Trial)])
+        for module in made:
             crashes.begin([case.text for case in cases_of(module)])
             kept, refused = legal(module)
             yield from (Outcome(case, failure=f"refused: {reason}") for case, reason in refused)
