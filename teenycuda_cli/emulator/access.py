@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from teenycuda_cli.emulator import clusters
 from teenycuda_cli.emulator.faults import refuse
 from teenycuda_cli.emulator.ir import Op
 from teenycuda_cli.emulator.lanes import Lanes, Mask
@@ -173,14 +174,23 @@ def _same_of_own(site: Site, lanes: Lanes, at: int, mask: Mask) -> Positions | N
 def _checked(site: Site, lanes: Lanes, space: Space, flat: Any, mask: Mask) -> Positions:
     total = site.size * site.count
     low, high = int(flat.min()), int(flat.max()) + total
+    owners = None
+    if high > clusters.OWN and space.kind == "block":
+        here = lanes.blocks()
+        if mask is not None:
+            here = np.broadcast_to(here, lanes.shape)[mask]
+        owners, flat = clusters.located(lanes.batch, here, flat)
+        owners = owners * space.stride
+        low, high = int(flat.min()), int(flat.max()) + total
     misaligned = total > 1 and int(np.bitwise_or.reduce(flat, axis=None)) & (total - 1)
     if misaligned or not _inside(space, low, high, site.writes):
         _check_each(site, lanes, space, flat, mask, total)
     if space.kind == "all":
         return Positions(space, flat - space.origin, mask)
-    owners = offsets(lanes, space)
-    if mask is not None:
-        owners = np.broadcast_to(owners, lanes.shape)[mask]
+    if owners is None:
+        owners = offsets(lanes, space)
+        if mask is not None:
+            owners = np.broadcast_to(owners, lanes.shape)[mask]
     return Positions(space, space.place(flat, owners), mask)
 
 

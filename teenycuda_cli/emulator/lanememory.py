@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from teenycuda_cli.emulator import clusters
 from teenycuda_cli.emulator.access import Site, positions, window
 from teenycuda_cli.emulator.ir import Frame, Op, Place
 from teenycuda_cli.emulator.lanes import FewLanes
@@ -106,6 +107,9 @@ class LaneAccess:
             first, last, writable = 1, 0, False
             if region is not None:
                 first, last, writable = region.start, region.end - size, region.writable
+        elif memory.kind == "block" and at >= clusters.OWN:
+            block, place = clusters.located(lane.batch, lane.number // lane.batch.threads, at)
+            start, generic, at = int(block) * memory.stride, generic + at - int(place), int(place)
         elif memory.kind == "lane":
             first = at & -INTERLEAVED
             last = min(last, first + INTERLEAVED - size)
