@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.gpus import gpu_count
+from tests.kernels.processes import Processes
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]
 
@@ -19,3 +22,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def device(request: pytest.FixtureRequest) -> str:
     """The name of a device to launch on, as `--device` takes it."""
     return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def processes() -> Iterator[Processes]:
+    """What runs commands; a fault on a GPU is over with the command."""
+    processes = Processes()
+    yield processes
+    processes.close()

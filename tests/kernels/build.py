@@ -1,11 +1,12 @@
-"""Recompile the kernels of `tests/kernels/sources` into `tests/kernels/ptx`, no GPU needed.
+r"""Recompile the kernels of `tests/kernels/sources` into `tests/kernels/ptx`, no GPU needed.
 
     python tests/kernels/build.py [triton] [nvcc] [nvrtc] [numba] [rust]
 
 What is committed was made by Triton 3.6.0, nvcc 13.0.88, nvidia-cuda-nvrtc 13.0.88, numba-cuda 0.30.4 with
 numba 0.68.1 and nvidia-nvvm 13.0.88, and rustc 1.95.0 (the sources bring their own small `core`):
 
-    pip install 'triton==3.6.0' 'numba-cuda==0.30.4' 'nvidia-cuda-nvrtc==13.0.*' 'nvidia-nvvm==13.0.*'
+    pip install 'triton==3.6.0' 'numba-cuda==0.30.4' 'numba==0.68.1' 'nvidia-nvvm==13.0.*' \
+        'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*'
 
 Sources are named by relative paths, so that what asserts and panics say is the same wherever this runs.
 """
@@ -25,15 +26,9 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SOURCES, PTX = HERE / "sources", HERE / "ptx"
 METADATA = (
-    "name",
-    "num_warps",
-    "num_ctas",
-    "shared",
-    "tmem_size",
-    "global_scratch_size",
-    "global_scratch_align",
+    *("name", "num_warps", "num_ctas", "shared", "tmem_size", "global_scratch_size", "global_scratch_align"),
+    *("profile_scratch_size", "profile_scratch_align", "cluster_dims", "warp_size"),
 )
-METADATA += ("profile_scratch_size", "profile_scratch_align", "cluster_dims", "warp_size")
 
 
 def _module(path: Path) -> ModuleType:
@@ -132,17 +127,8 @@ def _rust() -> None:
             continue
         output = PTX / "rust" / f"{path.stem}.ptx"
         output.parent.mkdir(parents=True, exist_ok=True)
-        command = [
-            "rustc",
-            "--target",
-            "nvptx64-nvidia-cuda",
-            "-O",
-            "-C",
-            "target-cpu=sm_80",
-            "--crate-type",
-            "lib",
-        ]
-        command += ["--emit", "asm", f"rust/{path.name}", "-o", str(output)]
+        options = "--target nvptx64-nvidia-cuda -O -C target-cpu=sm_80 --crate-type lib --emit asm"
+        command = ["rustc", *options.split(), f"rust/{path.name}", "-o", str(output)]
         subprocess.run(command, check=True, cwd=SOURCES, env=os.environ | {"RUSTC_BOOTSTRAP": "1"})
 
 

@@ -28,6 +28,8 @@ def command(path: Path, entry: str, launch: Launch, folder: Path) -> list[str]:
         words += ["--entry", entry]
     if launch.block:
         words += ["--block", launch.block]
+    if launch.cluster:
+        words += ["--cluster", launch.cluster]
     if launch.shared is not None:
         words += ["--shared", str(launch.shared)]
     words += _arguments(launch.arguments, folder)

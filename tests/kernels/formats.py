@@ -47,6 +47,11 @@ def to_bf16(x: Floats) -> NDArray[np.float32]:
     return (np.round(wide / step) * step).astype(np.float32)
 
 
+def bits_of_bf16(x: Floats) -> NDArray[np.uint16]:
+    """The bits of finite floats rounded to bf16."""
+    return (to_bf16(x).view(np.uint32) >> 16).astype(np.uint16)
+
+
 def to_tf32(x: Floats) -> NDArray[np.float32]:
     """Floats cut to the ten bits of fraction that a tensor core reads."""
     return (np.asarray(x, np.float32).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)

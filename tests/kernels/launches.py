@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.kernels import references
+from tests.kernels import formats, references
 
 Array = NDArray[Any]
 
@@ -26,6 +26,7 @@ class Launch:
     arguments: Mapping[str, str | Array]
     expected: Mapping[str, Array] = field(default_factory=dict)
     block: str | None = None
+    cluster: str | None = None
     shared: int | None = None
     tolerance: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     any_order: frozenset[str] = frozenset()
@@ -33,11 +34,15 @@ class Launch:
 
 @dataclass(frozen=True)
 class Freedom:
-    """Why a GPU may leave other bytes in a buffer than the emulator does, and how far off they may be."""
+    """Why a GPU may leave other bytes in a buffer than the emulator does, and how far off they may be.
+
+    A `share` of the elements may be farther off.
+    """
 
     reason: str
     rtol: float
     atol: float = 0.0
+    share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -64,10 +69,22 @@ def _saxpy(n: int, rng: np.random.Generator) -> Launch:
     return Launch("4", {"n": f"i32:{n}", "a": "f32:1.7", "x": x, "y": y}, {"y": expected}, block="128")
 
 
+def _saxpy_apart(n: int, rng: np.random.Generator) -> Launch:
+    launch = _saxpy(n, rng)
+    x, y = np.asarray(launch.arguments["x"]), np.asarray(launch.arguments["y"])
+    return replace(launch, expected={"y": np.float32(1.7) * x + y})
+
+
 def _matmul(n: int, rng: np.random.Generator) -> Launch:
     a, b = _normal(rng, n, n), _normal(rng, n, n)
     arguments = {"a": a, "b": b, "c": f"ptr:{n}x{n}xf32", "n": f"i32:{n}"}
     return Launch(f"{n // 16},{n // 16}", arguments, {"c": references.matmul(a, b)}, block="16,16")
+
+
+def _matmul_apart(n: int, rng: np.random.Generator) -> Launch:
+    launch = _matmul(n, rng)
+    a, b = np.asarray(launch.arguments["a"]), np.asarray(launch.arguments["b"])
+    return replace(launch, expected={"c": references.matmul_apart(a, b)})
 
 
 def _reduce_sum(n: int, rng: np.random.Generator) -> Launch:
@@ -138,6 +155,15 @@ def _switcher(n: int, rng: np.random.Generator) -> Launch:
     return Launch(str(-(-n // 96)), arguments, {"y": references.switcher(x)}, block="96")
 
 
+def _half_ops(n: int, rng: np.random.Generator) -> Launch:
+    a, b = (rng.standard_normal(n).astype(np.float16) for _ in range(2))
+    d = formats.to_bf16(_normal(rng, n))
+    expected = {"c": (np.float64(a) * b + a).astype(np.float16), "e": formats.bits_of_bf16(np.float64(d) * d)}
+    arguments = {"a": a, "b": b, "c": np.zeros(n, np.float16), "d": formats.bits_of_bf16(d)}
+    arguments |= {"e": np.zeros(n, np.uint16), "n": f"i32:{n}"}
+    return Launch(str(-(-n // 64)), arguments, expected, block="64")
+
+
 def _vector_add(n: int, rng: np.random.Generator) -> Launch:
     x, y = _normal(rng, n), _normal(rng, n)
     arguments = {"x": x, "y": y, "out": f"ptr:{n}xf32", "n": f"i32:{n}"}
@@ -195,26 +221,47 @@ def _axpy(n: int, rng: np.random.Generator) -> Launch:
     return Launch(str(-(-n // 256)), arguments, {"y": np.float32(2.5) * x + y}, block="256")
 
 
+def _vector_add_cluster(n: int, rng: np.random.Generator) -> Launch:
+    launch = _vector_add(n, rng)
+    return replace(launch, grid=str(2 * -(-n // 1024)), cluster="2")
+
+
+BLOCKS_ORDER = Freedom("atomic sums of floats come in the order of the blocks", 2e-5)
+APPROXIMATE = Freedom("approximate functions; products and sums that ptxas contracts", 1e-5, 1e-6)
+DOUBLES = Freedom("products and sums that ptxas contracts", 1e-13, 1e-15)
+CONTRACTED = Freedom("ptxas may make one rounding of a product and a sum", 1e-6, 1e-5)
+ORBITS = Freedom("ptxas may contract the test against the circle: a step more or less", 0.0, share=0.02)
+
 NVCC = (
     Kernel("saxpy", (1, 512, 1000, 4096), _saxpy),
     Kernel("_Z8matmul_tILi16EEvPKfS1_Pfi", (16, 48, 80), _matmul),
-    Kernel("reduce_sum", (1, 640, 1000, 4096), _reduce_sum),
+    Kernel("reduce_sum", (1, 640, 1000, 4096), _reduce_sum, {"out": BLOCKS_ORDER}),
     Kernel("histogram", (1, 576, 1000, 5000), _histogram_bytes),
-    Kernel("mandelbrot", (1, 32, 53, 64), _mandelbrot),
+    Kernel("mandelbrot", (1, 32, 53, 64), _mandelbrot, {"out": ORBITS}),
     Kernel("transpose", (1, 64, 90, 123), _transpose),
     Kernel("by_value", (1, 64, 100, 640), _by_value),
     Kernel("call_func", (1, 64, 100, 640), _call_func),
     Kernel("consts", (1, 32, 100, 1024), _consts),
-    Kernel("math", (1, 128, 500, 1024), _math),
+    Kernel("half_ops", (1, 64, 100, 640), _half_ops),
+    Kernel("math", (1, 128, 500, 1024), _math, {"y": APPROXIMATE, "z": DOUBLES}),
     Kernel("switcher", (1, 96, 100, 960), _switcher),
+)
+
+# Compiled with -G: products and sums are rounded each.
+NVCC_DEBUG = (
+    Kernel("saxpy", (4096,), _saxpy_apart, {"y": CONTRACTED}),
+    Kernel("_Z8matmul_tILi16EEvPKfS1_Pfi", (80,), _matmul_apart, {"c": CONTRACTED}),
+    *(replace(kernel, sizes=kernel.sizes[-1:]) for kernel in NVCC[2:]),
 )
 
 TRITON = (
     Kernel("vector_add", (1, 1000, 1024, 4096), _vector_add),
     Kernel("softmax", (1, 781, 1000, 1024), _softmax),
-    Kernel("layernorm", (16, 784, 1008, 1024), _layernorm),
+    Kernel("layernorm", (16, 784, 1008, 1024), _layernorm, {"y": APPROXIMATE}),
     Kernel("histogram", (1, 1000, 1024, 4096), _histogram_ints),
     Kernel("dropout", (1, 1000, 1024, 4096), _dropout),
 )
+
+TRITON_CLUSTERS = (Kernel("vector_add", (1, 2048, 5000), _vector_add_cluster),)
 
 RUST = (Kernel("axpy", (1, 256, 1000, 4096), _axpy),)

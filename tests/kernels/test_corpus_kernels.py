@@ -1,4 +1,4 @@
-"""Every kernel of the corpus that the emulator must run, launched from the command line, against numpy."""
+"""What the corpus kernels do at their edges: huge angles, printing, stores up to the end and past it."""
 
 from __future__ import annotations
 
@@ -7,41 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from _pytest.mark import ParameterSet
 
-from teenycuda_cli.cli import run
 from tests.kernels import references
-from tests.kernels.commands import command, results
-from tests.kernels.launches import NVCC, RUST, TRITON, Kernel, Launch
+from tests.kernels.commands import command
+from tests.kernels.launches import Launch
+from tests.kernels.processes import Processes
+from tests.kernels.table import CORPUS
 
-CORPUS = Path(__file__).parents[1] / "corpus"
 NVCC_FILES = [CORPUS / "nvcc" / f"kernels.{arch}.ptx" for arch in ("sm75", "sm80", "sm90")]
-
-
-def cases() -> list[ParameterSet]:
-    """Each file and kernel of the corpus at each size."""
-    files = [(path, kernel) for path in NVCC_FILES for kernel in NVCC]
-    files += [(CORPUS / "rust" / name, kernel) for name in ("axpy.ptx", "axpy.debug.ptx") for kernel in RUST]
-    for arch in ("sm80", "sm90"):
-        files += [(CORPUS / "triton" / f"{kernel.entry}.{arch}.ptx", kernel) for kernel in TRITON]
-    return [
-        pytest.param(path, kernel, size, id=f"{path.stem}-{kernel.entry}-{size}")
-        for path, kernel in files
-        for size in kernel.sizes
-    ]
-
-
-@pytest.mark.parametrize(("path", "kernel", "size"), cases())
-def test_kernel_computes_what_numpy_says(
-    path: Path, kernel: Kernel, size: int, device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A corpus kernel leaves in its buffers what its source says, at every size."""
-    launch = kernel.launch(size, np.random.default_rng(size))
-    code = run([*command(path, kernel.entry, launch, tmp_path), "--device", device])
-    assert code == 0, capsys.readouterr().err
-    for name, (result, expected) in results(launch, tmp_path).items():
-        rtol, atol = launch.tolerance.get(name, (0, 0))
-        np.testing.assert_allclose(result, expected, rtol, atol, err_msg=name)
 
 
 def test_the_philox_reference() -> None:
@@ -50,34 +23,36 @@ def test_the_philox_reference() -> None:
 
 
 @pytest.mark.parametrize("path", NVCC_FILES, ids=lambda path: path.stem)
-def test_math_at_the_edges(
-    path: Path, device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_math_at_the_edges(path: Path, device: str, processes: Processes, tmp_path: Path) -> None:
     """`math` is accurate for tiny and huge angles too, and gives infinities and NaN where C does."""
     x = np.array([0, -0.0, 1e-3, 30, 1e5, -3e9, 7e18, -3e38, np.inf, -np.inf, np.nan], np.float32)
     arguments = {"x": x, "y": f"ptr:{len(x)}xf32", "z": f"ptr:{len(x)}xf64", "n": f"i32:{len(x)}"}
     with np.errstate(all="ignore"):
         expected = {"z": np.sin(np.float64(x)) / (1 + np.float64(x) ** 2)}
     launch = Launch("1", arguments, expected, block="32")
-    assert run([*command(path, "math", launch, tmp_path), "--device", device]) == 0, capsys.readouterr().err
+    ended = processes.run(command(path, "math", launch, tmp_path), device)
+    assert ended.code == 0, ended.errors
     np.testing.assert_allclose(np.load(tmp_path / "z.result.npy"), expected["z"], 2e-15, 0)
 
 
 @pytest.mark.parametrize("path", NVCC_FILES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("threads", [1, 3, 40])
-def test_what_a_kernel_prints(path: Path, threads: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_a_kernel_prints(path: Path, threads: int, device: str, processes: Processes) -> None:
     """`printf` on the device comes out as C formats it, a line a thread, in the document's `printf`."""
     words = ["launch", str(path), "--entry", "print_it", "--grid", "1", "--block", str(threads)]
-    assert run([*words, "--arg", "i32:-42", "--device", "cpu", "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
-    assert document["printf"] == "".join(f"hello -42 from {thread}\n" for thread in range(threads))
+    ended = processes.run([*words, "--arg", "i32:-42", "--json"], device)
+    assert ended.code == 0
+    assert json.loads(ended.output)["printf"] == "".join(
+        f"hello -42 from {thread}\n" for thread in range(threads)
+    )
 
 
-def test_printf_goes_to_standard_output(device: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_printf_goes_to_standard_output(device: str, processes: Processes) -> None:
     """Without `--json`, what a kernel prints stands on standard output."""
     words = ["launch", str(NVCC_FILES[1]), "--entry", "print_it", "--grid", "2", "--block", "2"]
-    assert run([*words, "--arg", "n=i32:7", "--device", device]) == 0
-    printed = [line for line in capfd.readouterr().out.splitlines() if line.startswith("hello")]
+    ended = processes.run([*words, "--arg", "n=i32:7"], device)
+    assert ended.code == 0
+    printed = [line for line in ended.output.splitlines() if line.startswith("hello")]
     assert sorted(printed) == ["hello 7 from 0", "hello 7 from 0", "hello 7 from 1", "hello 7 from 1"]
 
 
@@ -89,11 +64,11 @@ def _line_of(path: Path, entry: str, text: str) -> int:
 
 
 @pytest.mark.parametrize("path", NVCC_FILES, ids=lambda path: path.stem)
-def test_a_store_past_the_end_is_a_fault(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_store_past_the_end_is_a_fault(path: Path, processes: Processes) -> None:
     """The emulator stops at a store outside every buffer, and names line, thread, buffer and distance."""
-    words = ["launch", str(path), "--entry", "oob", "--grid", "1", "--block", "32", "--device", "cpu"]
-    assert run([*words, "--arg", "x=ptr:64xf32=zeros", "--arg", "n=i32:43"]) == 4
-    message = capsys.readouterr().err
+    words = ["launch", str(path), "--entry", "oob", "--grid", "1", "--block", "32"]
+    ended = processes.run([*words, "--arg", "x=ptr:64xf32=zeros", "--arg", "n=i32:43"], "cpu")
+    assert ended.code == 4
     for part in (
         "oob",
         f"{path}:{_line_of(path, 'oob', 'st.global')}",
@@ -102,17 +77,18 @@ def test_a_store_past_the_end_is_a_fault(path: Path, capsys: pytest.CaptureFixtu
         "0 bytes",
         "st.global",
     ):
-        assert part in message.replace(", ", ",")
+        assert part in ended.errors.replace(", ", ",")
 
 
 @pytest.mark.parametrize("path", NVCC_FILES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("threads", [1, 24, 32])
 def test_a_store_up_to_the_end_is_none(
-    path: Path, threads: int, device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    path: Path, threads: int, device: str, processes: Processes, tmp_path: Path
 ) -> None:
     """The same kernel within its buffer writes its part of it, and nothing else."""
     expected = np.zeros(72, np.float32)
     expected[40 : 40 + threads] = 1
     launch = Launch("1", {"x": "ptr:72xf32=zeros", "n": "i32:40"}, {"x": expected}, block=str(threads))
-    assert run([*command(path, "oob", launch, tmp_path), "--device", device]) == 0, capsys.readouterr().err
+    ended = processes.run(command(path, "oob", launch, tmp_path), device)
+    assert ended.code == 0, ended.errors
     np.testing.assert_array_equal(np.load(tmp_path / "x.result.npy"), expected)

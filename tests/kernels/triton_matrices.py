@@ -60,13 +60,8 @@ def _bf16(n: int, rng: np.random.Generator) -> Launch:
     a, b = _normal(rng, 32, n), _normal(rng, n, n)
     a, b = formats.to_bf16(a), formats.to_bf16(b)
     launch = _product(a, b, f"1,{n // 32}", _size(N=n, K=n), False, 2e-5)
-    halves = {name: _high_half(array) for name, array in (("a", a), ("b", b))}
+    halves = {name: formats.bits_of_bf16(array) for name, array in (("a", a), ("b", b))}
     return Launch(launch.grid, dict(launch.arguments) | halves, launch.expected, tolerance=launch.tolerance)
-
-
-def _high_half(x: Array) -> Array:
-    """The bits of bf16 values."""
-    return (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def _f16acc(n: int, rng: np.random.Generator) -> Launch:
@@ -115,8 +110,9 @@ def _causal(n: int, rng: np.random.Generator) -> Launch:
     scores = np.where(np.tril(np.ones((n, n), bool)), scores, -np.inf)
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     out = weights / weights.sum(axis=2, keepdims=True) @ v
-    arguments: dict[str, str | Array] = {"q": _high_half(q), "k": _high_half(k), "v": _high_half(v)}
-    arguments |= {"o": f"ptr:{heads}x{n}x{depth}xbf16", "N": f"i32:{n}", "scale": f"f32:{1 / 6}"}
+    halves = zip("qkv", map(formats.bits_of_bf16, (q, k, v)), strict=True)
+    arguments: dict[str, str | Array] = {**dict(halves), "o": f"ptr:{heads}x{n}x{depth}xbf16"}
+    arguments |= {"N": f"i32:{n}", "scale": f"f32:{1 / 6}"}
     # Weights and result are rounded to bf16, each 2^-9 relative.
     return Launch(f"{-(-n // 32)},{heads}", arguments, {"o": out}, tolerance={"o": (8e-3, 8e-3)})
 
@@ -152,22 +148,26 @@ HALF_ULP = Freedom("f16 results on either side of a tie, by the order of a tenso
 # file, without the ending; kernel
 MATRICES = (
     ("matmul_tf32.sm80", Kernel("matmul_tf32", (1, 32, 45, 64), _tf32_whole)),
-    ("matmul_tf32.sm90", Kernel("matmul_tf32", (1, 32, 45), _tf32_whole)),
     ("matmul_tf32.sm80", Kernel("matmul_tf32", (17, 33), _tf32_normal, {"c": SUM_ORDER})),
     ("matmul_tf32x3.sm80", Kernel("matmul_tf32x3", (32, 64), _tf32x3, {"c": SUM_ORDER})),
     ("matmul_s8.sm80", Kernel("matmul_any", (32, 64, 96), _s8)),
     ("matmul_bf16.sm80", Kernel("matmul_any", (32, 64, 96), _bf16, {"c": SUM_ORDER})),
     ("matmul_f16acc.sm80", Kernel("matmul_any", (32, 64, 96), _f16acc)),
+    ("matmul_f16acc.sm90", Kernel("matmul_any", (32, 64, 96), _f16acc)),
     ("matmul_f64.sm80", Kernel("matmul_any", (32, 64), _f64)),
+    ("matmul_f64.sm90", Kernel("matmul_any", (32, 64), _f64)),
     ("matmul_e4m3.sm89", Kernel("matmul_any", (32, 64, 96), _e4m3, {"c": SUM_ORDER})),
+    ("matmul_e4m3.sm90", Kernel("matmul_any", (32, 64, 96), _e4m3, {"c": SUM_ORDER})),
     ("matmul_e5m2.sm89", Kernel("matmul_any", (32, 64, 96), _e5m2, {"c": SUM_ORDER})),
+    ("matmul_e5m2.sm90", Kernel("matmul_any", (32, 64, 96), _e5m2, {"c": SUM_ORDER})),
     ("batched_matmul.sm80", Kernel("batched_matmul", (5, 32, 50), _batched)),
     ("causal_attention.sm80", Kernel("causal_attention", (1, 32, 77), _causal, {"o": EXPONENTIAL})),
 )
 
 # The same of the corpus.
+_ATTENTION = Kernel("attention", (64, 128, 192), _attention, {"o": EXPONENTIAL})
 CORPUS_MATRICES = (
-    ("attention.sm80", Kernel("attention", (64, 128, 192), _attention, {"o": EXPONENTIAL})),
-    ("matmul_f16.sm80", Kernel("matmul", (64, 128), _half_64, {"c": HALF_ULP})),
-    ("matmul_128.sm80", Kernel("matmul", (128,), _half_128, {"c": HALF_ULP})),
+    *((f"attention.sm{arch}", _ATTENTION) for arch in (80, 90)),
+    *((f"matmul_f16.sm{arch}", Kernel("matmul", (64, 128), _half_64, {"c": HALF_ULP})) for arch in (80, 90)),
+    *((f"matmul_128.sm{arch}", Kernel("matmul", (128,), _half_128, {"c": HALF_ULP})) for arch in (80, 90)),
 )

@@ -17,11 +17,12 @@ extern "C" __global__ void double_math(const double* x, double* s, double* e, do
     c[i] = cbrt(v) + hypot(v, 3.0) + sqrt(fabs(v)) + 1.0 / (v + 100.0) + fmod(v, 0.7);
 }
 
-extern "C" __global__ void half_pairs(const half2* x, const half2* y, half2* sum, half2* fused, half2* rest, half* one, int n) {
+extern "C" __global__ void half_pairs(const half2* x, const half2* y, half2* sum, half2* apart, half2* fused, half2* rest, half* one, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     half2 a = x[i], b = y[i];
-    sum[i] = __hadd2(__hmul2(a, b), __hneg2(a));
+    sum[i] = __hadd2(__hmul2(a, a), __hmul2(b, b));
+    apart[i] = __hadd2_rn(__hmul2_rn(a, b), __hneg2(a));
     fused[i] = __hfma2_relu(a, b, __float2half2_rn(0.5f));
     half2 low = __hmin2(a, b), high = __hmax2(a, b);
     rest[i] = __hbgt2(a, b) ? __lows2half2(low, high) : __highs2half2(low, high);

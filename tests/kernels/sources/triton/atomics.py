@@ -63,13 +63,13 @@ def asserts(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
 
 I = "*i32"
 KERNELS = [
-    ("spin_lock", spin_lock, {"x_ptr": I, "lock_ptr": I, "sum_ptr": I, "n": "i32"}, {"BLOCK": 128}, (80, 90), 4),
-    ("atomic_f16", atomic_halves, {"x_ptr": "*fp32", "index_ptr": I, "f16_ptr": "*fp16", "n": "i32"}, {"BLOCK": 256}, (80, 90), 4),
+    ("spin_lock", spin_lock, {"x_ptr": I, "lock_ptr": I, "sum_ptr": I, "n": "i32"}, {"BLOCK": 128}, (80,), 4),
+    ("atomic_f16", atomic_halves, {"x_ptr": "*fp32", "index_ptr": I, "f16_ptr": "*fp16", "n": "i32"}, {"BLOCK": 256}, (80,), 4),
     ("atomic_bf16", atomic_halves, {"x_ptr": "*fp32", "index_ptr": I, "f16_ptr": "*bf16", "n": "i32"}, {"BLOCK": 256}, (90,), 4),
     ("atomic_all", atomic_all,
      {"x_ptr": I, "index_ptr": I, "min_ptr": I, "max_ptr": I, "and_ptr": I, "or_ptr": I, "xor_ptr": I, "umax_ptr": "*u32",
-      "fmax_ptr": "*fp32", "n": "i32"}, {"BLOCK": 256}, (80, 90), 4),
-    ("tickets", tickets, {"order_ptr": I, "counter_ptr": I}, {"BLOCK": 32}, (80, 90), 1),
-    ("prints", prints, {"x_ptr": I, "n": "i32"}, {"BLOCK": 32}, (80, 90), 1),
-    ("asserts", asserts, {"x_ptr": I, "o_ptr": I, "n": "i32"}, {"BLOCK": 128}, (80, 90), 4),
+      "fmax_ptr": "*fp32", "n": "i32"}, {"BLOCK": 256}, (80,), 4),
+    ("tickets", tickets, {"order_ptr": I, "counter_ptr": I}, {"BLOCK": 32}, (80,), 1),
+    ("prints", prints, {"x_ptr": I, "n": "i32"}, {"BLOCK": 32}, (80,), 1),
+    ("asserts", asserts, {"x_ptr": I, "o_ptr": I, "n": "i32"}, {"BLOCK": 128}, (80,), 4),
 ]

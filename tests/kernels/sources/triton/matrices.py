@@ -100,16 +100,16 @@ def _three(ab, c):
 SIZES = {"M": "i32", "N": "i32", "K": "i32"}
 NK = {"N": "i32=16", "K": "i32=16"}
 KERNELS = [
-    ("matmul_tf32", matmul_tf32, _three("fp32", "fp32") | SIZES, TILE, (80, 90), 2),
-    ("matmul_tf32x3", matmul_tf32x3, _three("fp32", "fp32") | NK, TILE, (80, 90), 4),
-    ("matmul_s8", matmul_any, _three("i8", "i32") | NK, TILE | {"BK": 64, "ACC": "int32"}, (80, 90), 4),
-    ("matmul_bf16", matmul_any, _three("bf16", "fp32") | NK, TILE | {"ACC": "float32"}, (80, 90), 4),
+    ("matmul_tf32", matmul_tf32, _three("fp32", "fp32") | SIZES, TILE, (80,), 2),
+    ("matmul_tf32x3", matmul_tf32x3, _three("fp32", "fp32") | NK, TILE, (80,), 4),
+    ("matmul_s8", matmul_any, _three("i8", "i32") | NK, TILE | {"BK": 64, "ACC": "int32"}, (80,), 4),
+    ("matmul_bf16", matmul_any, _three("bf16", "fp32") | NK, TILE | {"ACC": "float32"}, (80,), 4),
     ("matmul_f16acc", matmul_any, _three("fp16", "fp16") | NK, TILE | {"ACC": "float16"}, (80, 90), 4),
     ("matmul_f64", matmul_any, _three("fp64", "fp64") | NK, TILE | {"ACC": "float64"}, (80, 90), 4),
     ("matmul_e4m3", matmul_any, _three("fp8e4nv", "fp32") | NK, TILE | {"ACC": "float32"}, (89, 90), 4),
     ("matmul_e5m2", matmul_any, _three("fp8e5", "fp32") | NK, TILE | {"ACC": "float32"}, (89, 90), 4),
-    ("batched_matmul", batched_matmul, _three("fp16", "bf16") | SIZES, TILE, (80, 90), 4),
+    ("batched_matmul", batched_matmul, _three("fp16", "bf16") | SIZES, TILE, (80,), 4),
     ("causal_attention", causal_attention,
      {"q_ptr": "*bf16", "k_ptr": "*bf16", "v_ptr": "*bf16", "o_ptr": "*bf16", "N": "i32", "scale": "fp32"},
-     {"BM": 32, "BN": 32, "D": 32}, (80, 90), 4),
+     {"BM": 32, "BN": 32, "D": 32}, (80,), 4),
 ]
