@@ -11,6 +11,8 @@ from teenycuda_cli.cli import run
 from teenycuda_cli.driver.registry import open_device
 from tests.benchmarks.commands import write_large
 from tests.benchmarks.kernels import contests, measure
+from tests.benchmarks.matrices import matrix_contests
+from tests.benchmarks.matrices import measure as measure_matrices
 from tests.benchmarks.measure import Row, table
 
 
@@ -22,6 +24,13 @@ def test_a_million_elements(number: int) -> None:
         row = measure(contest, device, rounds=1)
     assert row.value > 0
     assert contest.name in table([row])
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_tensor_cores(number: int) -> None:
+    """Each kernel of tensor cores gives numpy's result at its full size."""
+    contest = list(matrix_contests())[number]
+    assert "numpy's" in measure_matrices(contest, rounds=1).detail
 
 
 def test_the_table_tells_a_missed_bound() -> None:

@@ -1,4 +1,4 @@
-"""Whole commands: start-up against an import, and throughput on a large file."""
+"""Whole commands: start-up against an import, memory of a launch, and throughput on a large file."""
 
 from __future__ import annotations
 
@@ -80,3 +80,21 @@ def throughput_rows(scratch: Path, size: int = 100 * MEGABYTE) -> Iterator[Row]:
         yield Row(f"{title}, speed", megabytes / seconds, 40, "MB/s", f"{seconds:.2f} s", at_least=True)
         peak = memory / MEGABYTE / megabytes
         yield Row(f"{title}, memory", peak, 4, "×", f"{memory / MEGABYTE:.0f} MB at its peak")
+
+
+def memory_rows() -> Iterator[Row]:
+    """Launches of large buffers and of much local memory: their peak without a start's 300 MB, over that."""
+    elements, threads, local = 1 << 26, 256, 500_000
+    start = [PROGRAM, "launch", "--device", "cpu"]
+    add = [*start, str(ROOT / "samples" / "vector_add.ptx"), "--grid", str(elements // 1024)]
+    for argument in (f"x=ptr:{elements}xf32=arange", f"y=ptr:{elements}xf32=1", f"out=ptr:{elements}xf32"):
+        add += ["--arg", argument]
+    deep = [*start, str(Path(__file__).with_name("deep_local.ptx")), "--grid", "64", "--block", str(threads)]
+    for name, command, size in (
+        ("vector add 64M", [*add, "--arg", f"n={elements}"], 3 * 4 * elements),
+        ("500 KB of local memory a thread", [*deep, "--arg", f"out=ptr:{64 * threads}xu32"], threads * local),
+    ):
+        _, peak = command_seconds_and_memory(command)
+        share = max(0, peak - 300 * MEGABYTE) / size
+        detail = f"{peak / MEGABYTE:.0f} MB at its peak, {size / MEGABYTE:.0f} MB of its own"
+        yield Row(f"{name}, memory", share, 3, "×", detail)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from teenycuda_cli.driver.device import Device, Dim3, LaunchConfig, LoadedFunction
 from teenycuda_cli.driver.image import read_image
 from teenycuda_cli.driver.registry import open_device
-from tests.benchmarks.measure import Row, milliseconds, ratio
+from tests.benchmarks.measure import Row, cpu_milliseconds, ratio
 
 Array = NDArray[Any]
 ROOT = Path(__file__).parents[2]
@@ -246,8 +246,8 @@ def measure(contest: Contest, device: Device, rounds: int = 9) -> Row:
         return ratio(
             contest.name,
             contest.bound,
-            run.milliseconds,
-            lambda: milliseconds(contest.numpy),
+            lambda: cpu_milliseconds(run.milliseconds),
+            lambda: cpu_milliseconds(contest.numpy),
             rounds=rounds,
             tries=5,
         )
