@@ -74,9 +74,3 @@ def add_saturated(a: Any, b: Any, carry: Any, out: Any = None) -> Any:
 def subtract_saturated(a: Any, b: Any, carry: Any, out: Any = None) -> Any:
     """a − b, − 1 where CC.CF is 0, clamped to s32."""
     return _saturated(np.subtract(a, b, dtype=np.int64) - np.logical_not(carry))
-
-
-def sign_of_product_add(a: Any, b: Any, c: Any, carry: Any, out: Any = None) -> Any:
-    """−1 where a × b is negative, plus c + CC.CF."""
-    negative = np.multiply(a, b, dtype=np.int64) < 0
-    return np.subtract(np.add(c, carry, dtype=np.uint16), negative, dtype=np.uint16)

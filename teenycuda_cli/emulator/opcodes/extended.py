@@ -64,14 +64,7 @@ def mad_cc(m: Modifiers) -> Value:
     isa=_ISA + "madc",
 )
 @op("madc.lo.type d, a, b, c", type=_SHORT, types="d:bits c:bits", reads_carry=True, isa=_ISA + "madc")
-@op("madc.hi.sat.s32 d, a, b, c", types="d:bits c:bits", reads_carry=True, isa=_ISA + "madc")
 def madc(m: Modifiers) -> Value:
-    """One half of the product, plus c, with carry in; ptxas drops the .sat."""
-    high = "hi" in (m.get("half"), m.get("hi"))
+    """One half of the product, plus c, with carry in."""
+    high = m.get("half") == "hi"
     return Value(carries.multiply_add(m["type"], high, reads=True, writes=bool(m.get("cc"))))
-
-
-@op("madc.hi.type d, a, b, c", type=_SHORT, types="d:bits c:bits", reads_carry=True, isa=_ISA + "madc")
-def madc_short(m: Modifiers) -> Value:
-    """What is above 32 bits of the product, as ptxas has it, plus c, with carry in: its sign."""
-    return Value(carries.sign_of_product_add)

@@ -52,9 +52,9 @@ def mul(m: Modifiers) -> Value:
 
 
 @op("fma.rn{.ftz}{.sat}.type d, a, b, c", "fma.rn{.ftz}.relu.type d, a, b, c", type=_F16, isa=_ISA + "fma")
-@op("fma.rnd{.relu}.type d, a, b, c", rnd="rn rz rm rp", type=_BF16, isa=_ISA + "fma")
+@op("fma.rn{.relu}.type d, a, b, c", type=_BF16, isa=_ISA + "fma")
 def fma(m: Modifiers) -> Value:
-    """a × b + c, rounded once, to the nearest whatever the mode of bf16 says."""
+    """a × b + c, rounded once."""
     return _value(m, halves.FMA[m["type"].removesuffix("x2")])
 
 
