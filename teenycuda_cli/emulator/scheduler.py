@@ -332,7 +332,7 @@ class Scheduler:
         if type(value) is int:
             return value
         found = lanes.R[value.home]
-        return found if type(found) is int else lanes.integers(found, 32)
+        return found & 0xFFFFFFFF if type(found) is int else lanes.integers(found, 32)
 
     def _stuck_warp(self, lanes: Lanes, pending: dict[int, Mask]) -> Exception:
         block = min(pending)

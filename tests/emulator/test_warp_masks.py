@@ -57,3 +57,17 @@ def test_masks(instruction: str, apart: bool) -> None:
     {store("%r5")} ret;
     """
     assert np.array_equal(run(entry(body), 32), EXPECTED[instruction])
+
+
+@pytest.mark.parametrize("member", ["-1", "0xffffffff"])
+def test_a_mask_in_a_register_names_a_warp(member: str) -> None:
+    """A warp whose mask has all bits waits for no other warp, however the register came by them."""
+    body = f"""
+    {INDEX}
+    mov.u32 %r5, 0; mov.u32 %r3, {member}; mov.u32 %r4, 1;
+    setp.gt.u32 %p1, %r79, 31; @%p1 bra DONE;
+    shfl.sync.up.b32 %r5, %r79, %r4, 0, %r3;
+    DONE: bar.sync 0;
+    {store("%r5")} ret;
+    """
+    assert np.array_equal(run(entry(body), 64), np.concatenate([np.maximum(LANES - 1, 0), np.zeros(32)]))
