@@ -11,6 +11,7 @@ from tests.kernels import launches
 from tests.kernels.launches import Kernel
 from tests.kernels.nvcc_calls import CALLS
 from tests.kernels.nvcc_groups import GROUPS
+from tests.kernels.nvcc_libraries import LIBRARIES
 from tests.kernels.nvcc_numbers import NUMBERS
 from tests.kernels.nvcc_parallel import PARALLEL
 from tests.kernels.other_compilers import NUMBA, NVRTC, RUST
@@ -61,7 +62,7 @@ def _compiled_again(rows: tuple[Row, ...], **endings: str) -> tuple[Row, ...]:
     )
 
 
-_NVCC = (*GROUPS, *CALLS, *NUMBERS, *PARALLEL)
+_NVCC = (*GROUPS, *CALLS, *NUMBERS, *PARALLEL, *LIBRARIES)
 _PLAIN = dict.fromkeys(("groups", "calls", "parallel"), "unoptimized")
 _BY_FOLDER = (
     (CORPUS / "nvcc", _in_files(("kernels.sm75", "kernels.sm80", "kernels.sm90"), launches.NVCC)),
