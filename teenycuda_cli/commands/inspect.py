@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 
 import click
 
+from teenycuda_cli.collector import without_collector
 from teenycuda_cli.errors import TeenycudaError, UsageError
 from teenycuda_cli.inspection import FileFacts, inspect_file
 from teenycuda_cli.ptx.sidecar import read_sidecar
@@ -34,12 +34,8 @@ def command(files: tuple[str, ...], entry: str | None, meta: str | None, as_json
         teenycuda inspect --json --entry softmax *.ptx
         nvcc -ptx -o - kernel.cu | teenycuda inspect -
     """
-    # Thousands of kernels make millions of objects, none of them garbage before the end.
-    gc.disable()
-    try:
+    with without_collector():
         return _inspect(files, entry, meta, as_json)
-    finally:
-        gc.enable()
 
 
 def _inspect(files: tuple[str, ...], entry: str | None, meta: str | None, as_json: bool) -> int:

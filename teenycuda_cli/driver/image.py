@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from teenycuda_cli.collector import without_collector
 from teenycuda_cli.errors import FileError
 from teenycuda_cli.files import display_name, read_input
 
@@ -69,10 +70,10 @@ class Image:
     @cached_property
     def readable_module(self) -> Module:
         """The parsed PTX, read tolerantly, with all bodies but without looking into debug sections."""
-        from teenycuda_cli.ptx.parser import parse_body  # noqa: PLC0415  (as above)
+        from teenycuda_cli.ptx.parser import parse_bodies  # noqa: PLC0415  (as above)
 
-        functions = tuple(parse_body(self.source, self.headers, each) for each in self.headers.functions)
-        return replace(self.headers, functions=functions)
+        with without_collector():
+            return parse_bodies(self.source, self.headers)
 
     @cached_property
     def binary(self) -> Binary:

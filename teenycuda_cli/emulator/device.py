@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from teenycuda_cli.collector import without_collector
 from teenycuda_cli.driver.device import (
     Allocation,
     BenchOptions,
@@ -159,8 +160,8 @@ class EmulatedFunction:
         self._module = module
         self._device = module.device
         self._entry = entry
-        program = Lowering(module.module, module.image.source, entry, module.addresses).run()
-        with np.errstate(all="ignore"):
+        with without_collector(), np.errstate(all="ignore"):
+            program = Lowering(module.module, module.image.source, entry, module.addresses).run()
             self.kernel = Kernel(program)
         options = self._device.options
         self._batches = Batches(self.kernel, options.watchdog, options.few_lanes)

@@ -25,7 +25,9 @@ from teenycuda_cli.ptx.source import Source
 from teenycuda_cli.ptx.syntax import (
     Address,
     Block,
+    Float,
     Instruction,
+    Integer,
     Label,
     LabelTable,
     Loc,
@@ -36,6 +38,7 @@ from teenycuda_cli.ptx.syntax import (
     Registers,
     Statement,
     Variable,
+    Vector,
 )
 from teenycuda_cli.ptx.tables import parse_table
 from teenycuda_cli.ptx.tokens import BLANK, DOT, WORD, Cursor
@@ -54,16 +57,24 @@ _FAST = re.compile(
 _OPCODE = re.compile(
     r"[a-z][a-z0-9_]*+(?:\.[A-Za-z_$][A-Za-z0-9_$]*+(?:::[A-Za-z0-9_$]++)*+|\.[0-9]++[A-Za-df-z_]\w*+)*+"
 )
-_SPLIT = re.compile(r",(?![^{}\[\]]*[}\]])")
-# A name, or an address by a name, whose number needs no normalising.
+_SPLIT = re.compile(r",[ \t\r\n]*+(?![^{}\[\]]*[}\]])")
+# A name, an address by a name, a decimal integer, an f32 by its bits.
 _SIMPLE = re.compile(
-    r"[ \t\r\n]*+(\[[ \t]*+)?(?!WARP_SZ)(?![^0-9\] +]*0[0-9])"
-    rf"({WORD})"
-    r"(?(1)[ \t]*+(?:\+[ \t]*+(-?[1-9][0-9]{0,9}|0)[ \t]*+)?+\])[ \t\r\n]*+"
+    rf"""[ \t\r\n]*+(?:
+      (\[[ \t]*+)?(?!WARP_SZ)({WORD})(?(1)[ \t]*+(?:\+[ \t]*+(-?[1-9][0-9]{{0,9}}|0)[ \t]*+)?+\])
+    | (-?[1-9][0-9]{{0,17}}|0)
+    | 0[fF]([0-9A-Fa-f]{{8}})
+    )[ \t\r\n]*+""",
+    re.VERBOSE,
 )
 # What makes an operand's meaning depend on the scope: a number with a leading zero, an index.
 _BY_SCOPE = re.compile(r"[^0-9]0[0-9]|[A-Za-z0-9_$][ \t\r\n]*\[")
 _LONGEST_FAST_OPERANDS = 1000
+_ELEMENTS = frozenset((Name, Integer, Float))
+
+
+class _LongWay(Exception):
+    """A statement that is to be read token by token."""
 
 
 class _Scope:
@@ -134,16 +145,17 @@ class BodyParser:
                 name = opcodes.get(opcode) or self._opcode(opcode)
                 if name is None or name[0] == "call":
                     return position
-                if operands:
-                    try:
-                        nodes = tuple([known[part] for part in operands.split(",")])
-                    except KeyError:
-                        slow = self._operands(operands)
-                        if slow is None:
-                            return position
-                        nodes = slow
-                else:
+                nodes: tuple[Operand, ...]
+                if not operands:
                     nodes = ()
+                elif len(operands) > _LONGEST_FAST_OPERANDS:
+                    return position
+                else:
+                    parts = operands.split(", ") if "{" not in operands else _SPLIT.split(operands)
+                    try:
+                        nodes = tuple([known.get(part) or self._operand(part) for part in parts])
+                    except _LongWay:
+                        return position
                 at = match.start("guard" if guard else "opcode")
                 if guard and "0" in predicate:
                     predicate = self.reader.name(predicate).text
@@ -163,34 +175,41 @@ class BodyParser:
         self.opcodes[text] = name = (opcode, tuple(modifiers))
         return name
 
-    def _operands(self, text: str) -> tuple[Operand, ...] | None:
-        """Operands by the table of those seen, filled as needed; None sends the statement the long way."""
-        if len(text) > _LONGEST_FAST_OPERANDS:
+    def _operand(self, text: str) -> Operand:
+        """The node of an operand's text, kept in the table where it cannot depend on the scope."""
+        if _BY_SCOPE.search(text):
+            return self._operand_by_tokens(text)
+        node: Operand
+        if match := _SIMPLE.fullmatch(text):
+            bracket, name, offset, integer, bits = match.groups()
+            if name:
+                node = Address(Name(name), int(offset or 0)) if bracket else Name(name)
+            else:
+                node = Integer(int(integer)) if integer else Float(int(bits, 16), 32)
+        else:
+            elements = self._elements(text) if text[0:1] == "{" else None
+            node = Vector(elements) if elements else self._operand_by_tokens(text)
+        self.known[text] = node
+        return node
+
+    def _elements(self, text: str) -> tuple[Operand, ...] | None:
+        """Those of a vector of names and numbers, None for any other text."""
+        inner = text.rstrip(" \t\r\n")
+        if inner[-1] != "}":
             return None
         known = self.known
-        nodes: list[Operand] = []
-        for part in _SPLIT.split(text):
-            node = known.get(part) or self._operand(part)
-            if node is None:
-                return None
-            nodes.append(node)
-        return tuple(nodes)
+        parts = inner[1:-1].strip(" \t\r\n").split(", ")
+        elements = tuple([known.get(part) or self._operand(part) for part in parts])
+        return elements if _ELEMENTS.issuperset(map(type, elements)) else None
 
-    def _operand(self, text: str) -> Operand | None:
-        """The node of an operand's text, kept in the table where it cannot depend on the scope."""
-        if match := _SIMPLE.fullmatch(text):
-            bracket, name, offset = match.groups()
-            node: Operand = Address(Name(name), int(offset or 0)) if bracket else Name(name)
-        else:
-            try:
-                cursor = Cursor(Source(text.encode("latin-1"), self.source.name))
-                node = self.reader.operand(cursor)
-            except PtxSyntaxError:
-                return None
-            if cursor.kind != "end":
-                return None
-        if not _BY_SCOPE.search(text):
-            self.known[text] = node
+    def _operand_by_tokens(self, text: str) -> Operand:
+        try:
+            cursor = Cursor(Source(text.encode("latin-1"), self.source.name))
+            node = self.reader.operand(cursor)
+        except PtxSyntaxError:
+            raise _LongWay from None
+        if cursor.kind != "end":
+            raise _LongWay
         return node
 
     # ------------------------------------------------------------ the long way

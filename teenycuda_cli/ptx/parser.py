@@ -50,17 +50,17 @@ def parse(source: Source, *, bodies: bool | Collection[str] = True, tolerant: bo
     return _ModuleParser(source, bodies, bodies is not True if tolerant is None else tolerant).run()
 
 
-def parse_body(source: Source, module: Module, function: Function) -> Function:
-    """The same function with its body, for a module that was parsed without; a declaration stays one."""
-    if function.body_span is None or function.body is not None:
-        return function
+def parse_bodies(source: Source, module: Module) -> Module:
+    """The same module with all bodies, for one that was parsed without."""
     from teenycuda_cli.ptx.body import BodyParser  # noqa: PLC0415  (takes its time to import)
 
-    elements = {v.name: element_size(v) for v in module.variables if v.shape}
-    statements, _ = BodyParser(source, elements).parse(
-        function.body_span[0], function.returns + function.params
-    )
-    return replace(function, body=statements)
+    parser = BodyParser(source, {v.name: element_size(v) for v in module.variables if v.shape})
+    functions = list(module.functions)
+    for number, function in enumerate(functions):
+        if function.body_span is not None and function.body is None:
+            body, _ = parser.parse(function.body_span[0], function.returns + function.params)
+            functions[number] = replace(function, body=body)
+    return replace(module, functions=tuple(functions))
 
 
 class _ModuleParser:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from teenycuda_cli.errors import PtxSyntaxError
 from teenycuda_cli.ptx.body import BodyParser
 from teenycuda_cli.ptx.layout import element_size
-from teenycuda_cli.ptx.parser import parse, parse_body
+from teenycuda_cli.ptx.parser import parse, parse_bodies
 from teenycuda_cli.ptx.reachable import with_reachable_bodies
 from teenycuda_cli.ptx.source import Source
 from teenycuda_cli.ptx.syntax import (
@@ -300,7 +300,7 @@ def test_short_way_and_long_way_agree(path: Path) -> None:
 
 @pytest.mark.parametrize("path", COMPILED, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_headers_alone_agree(path: Path) -> None:
-    """Without bodies everything else is the same, and bodies can be had later, one by one or as needed."""
+    """Without bodies everything else is the same, and bodies can be had later, all or as needed."""
     source = Source(path.read_bytes(), path.name)
     whole, headers = parse(source), parse(source, bodies=False)
     assert all(body is None for body in _bodies(headers))
@@ -310,7 +310,7 @@ def test_headers_alone_agree(path: Path) -> None:
         whole.sections,
     )
     assert headers.loc_count == whole.loc_count
-    assert [parse_body(source, headers, f) for f in headers.functions] == list(whole.functions)
+    assert parse_bodies(source, headers).functions == whole.functions
     for entry in whole.entries:
         needed = with_reachable_bodies(source, headers, entry.name)
         found = next(f for f in needed.functions if f.name == entry.name)
