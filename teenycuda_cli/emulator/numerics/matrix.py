@@ -85,7 +85,7 @@ def _product_of_warpgroups(spec: Spec, a: Any, b: Any, c: Any) -> Any:
         return _product(spec, a, b, c)
     sums = c if spec.c == "f32" else from_f16(c)
     return tensor_core.multiply_add(
-        _numbers(a, spec.a), _numbers(b, spec.b), sums, "f16", spec.d, _WIDTH_OF_FP8
+        _numbers(a, spec.a), _numbers(b, spec.b), sums, (spec.a, spec.b), spec.d, _WIDTH_OF_FP8
     )
 
 
@@ -115,7 +115,7 @@ def _product(spec: Spec, a: Any, b: Any, c: Any) -> Any:
     if spec.a in _FP8:
         return _of_fp8(spec, a, b, c)
     sums = c if spec.c == "f32" else from_f16(c)
-    return tensor_core.multiply_add(_numbers(a, spec.a), _numbers(b, spec.b), sums, spec.a, spec.d)
+    return tensor_core.multiply_add(_numbers(a, spec.a), _numbers(b, spec.b), sums, (spec.a, spec.b), spec.d)
 
 
 def _numbers(bits: Any, name: str) -> Any:
@@ -136,7 +136,7 @@ def _of_fp8(spec: Spec, a: Any, b: Any, c: Any) -> Any:
     left, right = _numbers(a, spec.a), _numbers(b, spec.b)
     total: Any = np.zeros(c.shape, np.float32)
     for part in (k < 2, k >= 2):
-        found = tensor_core.multiply_add(left[:, part], right[:, part], total, "f16", spec.d)
+        found = tensor_core.multiply_add(left[:, part], right[:, part], total, ("f16", "f16"), spec.d)
         total = found if spec.d == "f32" else from_f16(found)
     if spec.d == "f16":
         return tensor_core.canonical_f16(to_f16(total + from_f16(c)))

@@ -31,7 +31,11 @@ _LEAST = -100
 """Least exponent of a product for which scaling it by a power of two stays within f32."""
 
 _MOST = 120
-_LEAST_EXPONENT = {"f16": -14, "bf16": -126, "tf32": -126}
+_LEAST_EXPONENT = {"f16": -14, "bf16": -126, "tf32": -126, "f32": -126, "e4m3": -6, "e5m2": -14}
+_IN_REACH = frozenset(("f16", "e4m3", "e5m2"))
+"""Whose products can always be scaled."""
+_LEAST_LARGEST = np.int16(-133)
+"""What the largest exponent counts as where it is less."""
 _BLOCK = 1 << 14
 """Elements of d at a time: what is computed with them fits the second-level cache."""
 
@@ -41,17 +45,19 @@ _NAN16 = np.uint16(0x7FFF)
 _LEAST_NORMAL = 2.0**-126
 
 
-def multiply_add(a: Any, b: Any, c: Any, factors: str, result: str, width: Width = WIDE) -> Any:
+def multiply_add(a: Any, b: Any, c: Any, factors: tuple[str, str], result: str, width: Width = WIDE) -> Any:
     """a × b + c of float32 values.
 
-    `factors` is f16, bf16 or tf32, whose values a and b hold; `result` is f32
-    or f16, which comes as uint16 bits. k is one sum, of 16 products that are not
-    zero at most.
+    `factors` are f16, bf16, tf32, e4m3 or e5m2, whose values a and b hold;
+    `result` is f32 or f16, which comes as uint16 bits. k is one sum, of 16
+    products that are not zero at most, or of 32 of a narrow unit.
     """
-    least = _LEAST_EXPONENT[factors]
-    left, right, third = exponents(a, least), exponents(b, least), exponents(c, -126)
+    left, right, third = [
+        exponents(values, _LEAST_EXPONENT[name])
+        for values, name in zip((a, b, c), (*factors, "f32"), strict=True)
+    ]
     special = bool((left == 128).any() or (right == 128).any() or (third == 128).any())
-    align = _scaled if factors == "f16" or _has_room(left, right) else _shifted
+    align = _scaled if _IN_REACH.issuperset(factors) or _has_room(left, right) else _shifted
     out = np.empty(c.shape, np.float32 if result == "f32" else np.uint16)
     step = max(1, _BLOCK * len(c) // max(c.size, 1))
     for start in range(0, len(c), step):
@@ -121,7 +127,7 @@ def _shifted(a: Any, b: Any, c: Any, left: Any, right: Any, third: Any, width: W
     sums = [left[:, k] + right[:, k] for k in range(a.shape[1])]
     largest = _largest(left, right)
     np.maximum(largest, third, out=largest)
-    np.maximum(largest, np.int16(-300), out=largest)
+    np.maximum(largest, _LEAST_LARGEST, out=largest)
     least = largest - np.int16(width.kept)
     whole = _moved(_significands(c, third), third - least)
     for k, exponent in enumerate(sums):
