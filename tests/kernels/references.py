@@ -85,11 +85,11 @@ def layernorm(
     return centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + eps) * weight + bias
 
 
-def philox(counter: U32, key: int) -> U32:
-    """The first word of Philox-4x32-10 for the counters (c, 0, 0, 0) and a 64-bit key."""
+def philox(counter: U32, key: int, rounds: int = 10) -> list[U32]:
+    """The words of Philox-4x32 for the counters (c, 0, 0, 0) and a 64-bit key."""
     words = [counter.astype(np.uint64)] + [np.zeros(len(counter), np.uint64)] * 3
     low, high = key & 0xFFFFFFFF, key >> 32
-    for _ in range(10):
+    for _ in range(rounds):
         first, second = words[0] * np.uint64(0xD2511F53), words[2] * np.uint64(0xCD9E8D57)
         words = [
             (second >> np.uint64(32)) ^ words[1] ^ np.uint64(low),
@@ -98,11 +98,16 @@ def philox(counter: U32, key: int) -> U32:
             first & np.uint64(0xFFFFFFFF),
         ]
         low, high = (low + 0x9E3779B9) & 0xFFFFFFFF, (high + 0xBB67AE85) & 0xFFFFFFFF
-    return words[0].astype(np.uint32)
+    return [word.astype(np.uint32) for word in words]
+
+
+def uniform(words: U32) -> F32:
+    """Triton's float from 0 to below 1 of each word."""
+    signed = words.view(np.int32)
+    return np.where(signed < 0, -signed - 1, signed).astype(np.float32) * np.float32(4.6566127342e-10)
 
 
 def dropout(x: F32, p: float, seed: int) -> NDArray[np.float64]:
     """x / (1 - p) where Triton's uniform number of that index is above p, 0 elsewhere."""
-    signed = philox(np.arange(len(x), dtype=np.uint32), seed).view(np.int32)
-    uniform = np.where(signed < 0, -signed - 1, signed).astype(np.float32) * np.float32(4.6566127342e-10)
-    return np.where(uniform > np.float32(p), np.float64(x) / (1 - np.float64(np.float32(p))), 0.0)
+    number = uniform(philox(np.arange(len(x), dtype=np.uint32), seed)[0])
+    return np.where(number > np.float32(p), np.float64(x) / (1 - np.float64(np.float32(p))), 0.0)
