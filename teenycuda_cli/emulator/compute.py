@@ -97,6 +97,16 @@ def _integer_reader(width: int, wanted: Any) -> Reader:
     return narrower
 
 
+def _sign_blind_reader(width: int) -> Reader:
+    """Signed integers of a width, also of a constant that is written without its sign."""
+    kind = SIGNED[width]
+
+    def read(lanes: Any, value: Any) -> Any:
+        return kind(wrap(value, width)) if type(value) is int else lanes.integers(value, width)
+
+    return read
+
+
 def constant(value: int | float, type_name: str) -> Any:
     """A constant as the numpy scalar that an instruction reads."""
     wanted: Any = dtype_of(type_name)
@@ -178,7 +188,7 @@ def compute(
     same_size = made.itemsize == kept.dtype.itemsize
     if operation.ufunc in _SIGN_BLIND and kept.tag == "i" and same_size and found is not None and all(exact):
         signed = np.dtype(SIGNED[width])
-        readers = [_integer_reader(width, signed)] * len(readers)
+        readers = [_sign_blind_reader(width)] * len(readers)
         write = writer(kept, f"s{width}", False)
         made = signed
 

@@ -46,6 +46,11 @@ def warps_a_block(lanes: Lanes) -> int:
     return -(-lanes.batch.threads // WARP)
 
 
+def warp_count(lanes: Lanes) -> int:
+    """How many rows `by_warp` makes of all."""
+    return lanes.batch.block_count * warps_a_block(lanes)
+
+
 def active_warps(program: Program, op: Op, lanes: Lanes, mask: Mask, size: int = WARP) -> Any:
     """The numbers of the warps that are here, as rows of `by_warp`; None for all of the batch.
 
@@ -76,7 +81,7 @@ def active_warps(program: Program, op: Op, lanes: Lanes, mask: Mask, size: int =
 
 def gather_registers(lanes: Lanes, values: Sequence[Any], dtype: Any, warps: Any) -> Any:
     """Registers, as arrays or scalars of `dtype`, as one array: (registers, warps that are here, 32)."""
-    count = lanes.count // WARP if warps is None else len(warps)
+    count = warp_count(lanes) if warps is None else len(warps)
     found = np.empty((len(values), count, WARP), dtype)
     for number, value in enumerate(values):
         if warps is None:
@@ -89,7 +94,7 @@ def gather_registers(lanes: Lanes, values: Sequence[Any], dtype: Any, warps: Any
 def scatter_registers(lanes: Lanes, found: Any, warps: Any) -> list[Any]:
     """The opposite: an array of all lanes for each register, zero for the warps that are not here."""
     if warps is not None:
-        whole = np.zeros((len(found), lanes.batch.block_count * warps_a_block(lanes), WARP), found.dtype)
+        whole = np.zeros((len(found), warp_count(lanes), WARP), found.dtype)
         whole[:, warps] = found
         found = whole
     return [from_warps(lanes, part) for part in found]

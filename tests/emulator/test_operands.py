@@ -9,7 +9,7 @@ import pytest
 
 from teenycuda_cli.emulator.opcodes.table import Form, operand_types, spellings, supported
 from teenycuda_cli.errors import TeenycudaError, UnsupportedError
-from tests.emulator.harness import Session, entry, run
+from tests.emulator.harness import Session, entry, run, store
 
 POOL = (
     *(
@@ -210,3 +210,17 @@ def test_an_offset_is_part_of_an_address_that_is_moved() -> None:
         "mov.u64 %d1, lo+8; mov.u64 %d2, lo; sub.u64 %d3, %d1, %d2; st.global.u32 [%out+8], %d3;"
     )
     np.testing.assert_array_equal(run(kernel(line), 3, block=(1,))[1:], [4, 8])
+
+
+@pytest.mark.parametrize(
+    "opcode", ["add.u32", "sub.u32", "mul.lo.u32", "xor.b32", "and.b32", "or.b32", "min.u32"]
+)
+def test_constants_without_a_sign(opcode: str) -> None:
+    """A constant of the upper half of 32 bits may be written with its sign or without."""
+    given = "mov.u32 %r79, %tid.x; mad.lo.u32 %r6, %r79, %r79, 3;"
+    results = []
+    for constant in ("0x9E3779B1", str(0x9E3779B1 - (1 << 32))):
+        for source in ("%r79", "%r6"):
+            text = entry(f"{given} {opcode} %r5, {source}, {constant}; {store('%r5')} ret;")
+            results.append(run(text, 64, block=(64,)))
+    np.testing.assert_array_equal(results[:2], results[2:])

@@ -23,7 +23,14 @@ from teenycuda_cli.emulator.lanes import Lanes, Mask
 from teenycuda_cli.emulator.opcodes.memory import elements, make_site
 from teenycuda_cli.emulator.opcodes.table import Modifiers
 from teenycuda_cli.emulator.program import Program
-from teenycuda_cli.emulator.warps import WARP, active_warps, gather_registers, scatter_registers
+from teenycuda_cli.emulator.warps import (
+    WARP,
+    active_warps,
+    from_warps,
+    gather_registers,
+    scatter_registers,
+    warp_count,
+)
 
 _ROW = np.dtype(np.complex128)  # what numpy moves 16 bytes at a time
 _INT = np.dtype(np.int32)
@@ -45,9 +52,9 @@ def _rows(site: Site, lanes: Lanes, address: Any, mask: Mask, count: int) -> tup
     warps = active_warps(site.program, site.op, lanes, mask)
     wanted: Mask = None
     if warps is not None or count * 8 < WARP:  # the other lanes' addresses do not matter
-        wanted = np.zeros((lanes.count // WARP, WARP), bool)
-        wanted[slice(None) if warps is None else warps, : count * 8] = True
-        wanted = wanted.reshape(lanes.shape)
+        rows = np.zeros((warp_count(lanes), WARP), bool)
+        rows[slice(None) if warps is None else warps, : count * 8] = True
+        wanted = from_warps(lanes, rows)
     for found in positions(site, lanes, address, wanted):
         if found.space.name != "shared":
             raise _not_shared(site, lanes, found, wanted)

@@ -20,7 +20,13 @@ from teenycuda_cli.emulator.opcodes.fragments import BITS, Fragment, fragment, r
 from teenycuda_cli.emulator.opcodes.ldmatrix import transposed
 from teenycuda_cli.emulator.opcodes.memory import elements, make_site
 from teenycuda_cli.emulator.opcodes.table import Modifiers
-from teenycuda_cli.emulator.warps import WARP, active_warps, gather_registers
+from teenycuda_cli.emulator.warps import (
+    WARP,
+    active_warps,
+    by_warp,
+    from_warps,
+    warp_count,
+)
 
 _SPACES = "global shared shared::cta"
 _STRIDE = 2  # which operand it is
@@ -105,18 +111,18 @@ class Matrix:
         if self.plan.by_rows and site.space == "shared":
             self._check_rows(lanes, base, steps, mask)
         for piece in self.plan.pieces:
-            places = np.broadcast_to(base + piece.outer * steps + piece.inner, (lanes.count // WARP, WARP))
-            for found in positions(self.sites[piece.count], lanes, places.reshape(lanes.shape), mask):
+            places = np.broadcast_to(base + piece.outer * steps + piece.inner, (warp_count(lanes), WARP))
+            for found in positions(self.sites[piece.count], lanes, from_warps(lanes, places), mask):
                 yield piece, found
 
     def _uniform(self, lanes: Lanes, values: Any, mask: Mask, what: str) -> Any:
         """Values by warp; all lanes of a warp must give the same."""
         if type(values) is not np.ndarray:
             return values
-        rows = np.broadcast_to(values, lanes.shape).reshape(-1, WARP)
-        bad = rows != rows[:, :1]
+        rows = by_warp(lanes, values, 0)
+        bad = from_warps(lanes, rows != rows[:, :1])
         if mask is not None:
-            bad &= mask.reshape(-1, WARP)
+            bad = bad & mask
         if bad.any():
             failing = np.flatnonzero(bad)
             told = f"ran wmma with lanes of a warp that give another {what} than the first"
@@ -125,12 +131,14 @@ class Matrix:
 
     def _check_rows(self, lanes: Lanes, base: Any, steps: Any, mask: Mask) -> None:
         """Rows of shared memory that the hardware reads as ldmatrix does begin at multiples of 16 bytes."""
-        bad = np.broadcast_to(((base | steps) & (_ROW - 1)) != 0, (lanes.count // WARP, WARP))
+        shape = warp_count(lanes), WARP
+        bad = from_warps(lanes, np.broadcast_to(((base | steps) & (_ROW - 1)) != 0, shape))
         if mask is not None:
-            bad = bad & mask.reshape(-1, WARP)
+            bad = bad & mask
         if not bad.any():
             return
-        addresses = np.broadcast_to(np.where(base & (_ROW - 1), base, base + steps), bad.shape)
+        first = np.where(base & (_ROW - 1), base, base + steps)
+        addresses = from_warps(lanes, np.broadcast_to(first, shape))
         numbers = lanes.numbers(mask)
         site = replace(self.site, offset=0, size=_ROW)
         active = slice(None) if mask is None else mask.reshape(-1)
@@ -169,17 +177,19 @@ class LoadFragment:
             apart = units.reshape(-1, accesses.parts, *lanes.shape)
             units = np.ascontiguousarray(np.moveaxis(apart, 1, -1)).view(np.uint32)[..., 0]
         if accesses.turns:
-            units = _turned(units)
+            units = _turned(lanes, units)
         copies = accesses.fragment.copies
         parts = [units[number % len(units)] for number in range(len(units) * copies)]
         results = [part.view(dtype) for part, dtype in zip(parts, self.dtypes, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
 
-def _turned(units: Any) -> Any:
+def _turned(lanes: Lanes, units: Any) -> Any:
     """Registers of 8 × 8 tiles of 16 bits, with the tiles turned over."""
-    rows = np.ascontiguousarray(units).view(np.complex128).reshape(-1, 8)
-    return transposed(rows).view(np.uint32).reshape(units.shape)
+    rows = np.stack([by_warp(lanes, unit, 0) for unit in units])
+    tiles = rows.view(np.complex128).reshape(-1, 8)
+    turned = transposed(tiles).view(np.uint32).reshape(rows.shape)
+    return np.stack([from_warps(lanes, row) for row in turned])
 
 
 class StoreFragment:
@@ -195,9 +205,11 @@ class StoreFragment:
         accesses = self.matrix.plan
         active_warps(self.matrix.site.program, self.matrix.site.op, lanes, mask)
         bits = [read(lanes, value) for read, value in zip(self.readers, values, strict=True)]
-        units = gather_registers(lanes, bits, accesses.dtype, None).reshape(-1, *lanes.shape)
+        units: Any = np.empty((len(bits), *lanes.shape), accesses.dtype)
+        for unit, value in zip(units, bits, strict=True):
+            unit[...] = value
         if accesses.turns:
-            units = _turned(units)
+            units = _turned(lanes, units)
         for piece, found in self.matrix.pieces(lanes, address, stride, mask):
             for number in range(piece.count):
                 data, index = found.elements(accesses.dtype, number)
