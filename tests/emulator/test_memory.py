@@ -87,13 +87,13 @@ def test_generic_addresses_reach_all_spaces(lanes: int) -> None:
         @%p0 mov.u64 %d5, %d6; @%p1 mov.u64 %d5, %d3; @%p2 mov.u64 %d5, %d4;
         ld.u32 %r2, [%d5];
         isspacep.shared %p3, %d5; @%p3 add.u32 %r2, %r2, 1000; isspacep.local %p3, %d5; @%p3 add.u32 %r2, %r2, 2000;
-        isspacep.global %p3, %d5; @%p3 add.u32 %r2, %r2, 3000;
+        isspacep.global %p3, %d5; @%p3 add.u32 %r2, %r2, 3000; isspacep.const %p3, %d5; @%p3 add.u32 %r2, %r2, 4000;
         cvta.to.shared.u64 %d7, %d0; ld.shared.u32 %r3, [%d7]; sub.u32 %r3, %r3, %r76; sub.u32 %r2, %r2, %r3;
         """
         + store("%r2"),
         before=".shared .align 4 .b8 s[128]; .const .u32 c = 11; .global .u32 g = 22;",
     )
-    wanted = [[t + 100 + 1000, t + 200 + 2000, 11 + 3000, 22 + 3000][t & 3] - 100 for t in range(24)]
+    wanted = [[t + 100 + 1000, t + 200 + 2000, 11 + 4000, 22 + 3000][t & 3] - 100 for t in range(24)]
     np.testing.assert_array_equal(run(text, 24, block=(24,), lanes=lanes), np.array(wanted).astype(np.uint32))
 
 
