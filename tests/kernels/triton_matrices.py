@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 
 from tests.kernels import formats
@@ -50,47 +53,77 @@ def _tf32x3(n: int, rng: np.random.Generator) -> Launch:
     return _product(a, b, f"1,{n // 32}", _size(N=n, K=n), False, 5e-5)
 
 
-def _s8(n: int, rng: np.random.Generator) -> Launch:
-    a, b = rng.integers(-128, 128, (64, 2 * n), np.int8), rng.integers(-128, 128, (2 * n, n), np.int8)
-    arguments = {"a": a, "b": b, "c": f"ptr:64x{n}xi32"} | _size(N=n, K=2 * n)
-    return Launch(f"2,{n // 32}", arguments, {"c": a.astype(np.int64) @ b})
+def _any(tile: int, a: Array, b: Array, c: str, expected: Array, atol: float | None = None) -> Launch:
+    """A kernel a, b, c, N, K of square tiles; exact where no atol is given."""
+    (m, k), n = a.shape, b.shape[1]
+    arguments = {"a": a, "b": b, "c": f"ptr:{m}x{n}x{c}"} | _size(N=n, K=k)
+    tolerance = {} if atol is None else {"c": (1e-5, atol)}
+    return Launch(f"{m // tile},{n // tile}", arguments, {"c": expected}, tolerance=tolerance)
 
 
-def _bf16(n: int, rng: np.random.Generator) -> Launch:
-    a, b = _normal(rng, 32, n), _normal(rng, n, n)
-    a, b = formats.to_bf16(a), formats.to_bf16(b)
-    launch = _product(a, b, f"1,{n // 32}", _size(N=n, K=n), False, 2e-5)
-    halves = {name: formats.bits_of_bf16(array) for name, array in (("a", a), ("b", b))}
-    return Launch(launch.grid, dict(launch.arguments) | halves, launch.expected, tolerance=launch.tolerance)
+def _s8(n: int, rng: np.random.Generator, tile: int = 32) -> Launch:
+    a, b = (rng.integers(-128, 128, shape, np.int8) for shape in ((2 * tile, 2 * n), (2 * n, n)))
+    return _any(tile, a, b, "i32", a.astype(np.int64) @ b)
 
 
-def _f16acc(n: int, rng: np.random.Generator) -> Launch:
+def _bf16(n: int, rng: np.random.Generator, tile: int = 32) -> Launch:
+    a, b = (formats.to_bf16(_normal(rng, *shape)) for shape in ((tile, n), (n, n)))
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    return _any(tile, formats.bits_of_bf16(a), formats.bits_of_bf16(b), "f32", expected, 2e-5)
+
+
+def _f16acc(n: int, rng: np.random.Generator, tile: int = 32) -> Launch:
     # Sums of at most 2 * n * 4 stay whole in f16.
-    a, b = (rng.integers(-2, 3, shape).astype(np.float16) for shape in ((32, n), (n, n)))
-    arguments = {"a": a, "b": b, "c": f"ptr:32x{n}xf16"} | _size(N=n, K=n)
-    return Launch(f"1,{n // 32}", arguments, {"c": a.astype(np.float64) @ b.astype(np.float64)})
+    a, b = (rng.integers(-2, 3, shape).astype(np.float16) for shape in ((tile, n), (n, n)))
+    return _any(tile, a, b, "f16", a.astype(np.float64) @ b.astype(np.float64))
 
 
 def _f64(n: int, rng: np.random.Generator) -> Launch:
     a, b = rng.standard_normal((32, n)), rng.standard_normal((n, n))
-    arguments = {"a": a, "b": b, "c": f"ptr:32x{n}xf64"} | _size(N=n, K=n)
-    return Launch(f"1,{n // 32}", arguments, {"c": a @ b}, tolerance={"c": (1e-13, 1e-13)})
+    return replace(_any(32, a, b, "f64", a @ b), tolerance={"c": (1e-13, 1e-13)})
 
 
-def _fp8(name: str, n: int, rng: np.random.Generator) -> Launch:
-    a, b = (formats.encode(_normal(rng, *shape), name) for shape in ((32, n), (n, n)))
+def _tf32(n: int, rng: np.random.Generator) -> Launch:
+    a, b = (formats.to_tf32(_normal(rng, *shape)) for shape in ((64, n), (n, n)))
+    return _any(64, a, b, "f32", a.astype(np.float64) @ b.astype(np.float64), 2e-5)
+
+
+def _fp8(name: str, n: int, rng: np.random.Generator, tile: int = 32) -> Launch:
+    a, b = (formats.encode(_normal(rng, *shape), name) for shape in ((tile, n), (n, n)))
     expected = formats.decode(a, name) @ formats.decode(b, name)
-    arguments = {"a": a, "b": b, "c": f"ptr:32x{n}xf32"} | _size(N=n, K=n)
     # A core keeps fewer bits than float32 while it adds fp8 products: 2^-13 of the largest term of a step.
-    return Launch(f"1,{n // 32}", arguments, {"c": expected}, tolerance={"c": (1e-3, n * 2e-4)})
+    return _any(tile, a, b, "f32", expected, n * 2e-4)
 
 
-def _e4m3(n: int, rng: np.random.Generator) -> Launch:
-    return _fp8("e4m3", n, rng)
+def _four_bits(n: int, rng: np.random.Generator) -> Launch:
+    # Whole numbers, and powers of two as factors: exact.
+    a, b = rng.integers(-4, 5, (32, n)).astype(np.float16), rng.integers(0, 16, (n, n), np.uint8)
+    scale = np.exp2(rng.integers(-3, 4, (n // 32, n))).astype(np.float32)
+    arguments = {"a": a, "b": b[0::2] | b[1::2] << 4, "scale": scale, "c": f"ptr:32x{n}xf32"}
+    expected = a.astype(np.float64) @ ((b.astype(int) - 8) * np.repeat(scale, 32, 0))
+    return Launch(f"1,{n // 32}", arguments | _size(N=n, K=n), {"c": expected})
 
 
-def _e5m2(n: int, rng: np.random.Generator) -> Launch:
-    return _fp8("e5m2", n, rng)
+def _split_k(n: int, rng: np.random.Generator) -> Launch:
+    # Whole numbers: exact in any order of the parts.
+    a, b = _whole(rng, 32, 4 * n).astype(np.float16), _whole(rng, 4 * n, n).astype(np.float16)
+    launch = _any(32, a, b, "f32=zeros", a.astype(np.float64) @ b.astype(np.float64))
+    return replace(launch, grid=f"{n // 32},3")
+
+
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+
+
+def _scaled_formats(n: int, rng: np.random.Generator) -> Launch:
+    k = 2 * n
+    a, b = formats.encode(_normal(rng, 32, k), "e4m3"), rng.integers(0, 16, (k, n), np.uint8)
+    # Powers of two in e8m0.
+    a_scale, b_scale = (rng.integers(124, 131, (rows, k // 32), np.uint8) for rows in (32, n))
+    left = formats.decode(a, "e4m3") * np.repeat(np.exp2(a_scale.astype(int) - 127), 32, 1)
+    right = np.where(b & 8, -1, 1) * E2M1[b & 7] * np.repeat(np.exp2(b_scale.astype(int) - 127), 32, 1).T
+    arguments = {"a": a, "a_scale": a_scale, "b": b[0::2] | b[1::2] << 4, "b_scale": b_scale}
+    arguments |= {"c": f"ptr:32x{n}xf32"} | _size(N=n, K=k)
+    return Launch(str(n // 32), arguments, {"c": left @ right}, tolerance={"c": (1e-5, 1e-3)})
 
 
 def _batched(n: int, rng: np.random.Generator) -> Launch:
@@ -143,6 +176,7 @@ def _half_128(n: int, rng: np.random.Generator) -> Launch:
 
 
 EXPONENTIAL = Freedom("ex2.approx, and bf16 or f16 weights on either side of a tie", 8e-3, 8e-3)
+LARGE_SUMS = Freedom(SUM_ORDER.reason + ", here beside terms of thousands", 1e-5, 1e-3)
 HALF_ULP = Freedom("f16 results on either side of a tie, by the order of a tensor core's sums", 1e-3, 1e-4)
 
 # file, without the ending; kernel
@@ -156,10 +190,24 @@ MATRICES = (
     ("matmul_f16acc.sm90", Kernel("matmul_any", (32, 64, 96), _f16acc)),
     ("matmul_f64.sm80", Kernel("matmul_any", (32, 64), _f64)),
     ("matmul_f64.sm90", Kernel("matmul_any", (32, 64), _f64)),
-    ("matmul_e4m3.sm89", Kernel("matmul_any", (32, 64, 96), _e4m3, {"c": SUM_ORDER})),
-    ("matmul_e4m3.sm90", Kernel("matmul_any", (32, 64, 96), _e4m3, {"c": SUM_ORDER})),
-    ("matmul_e5m2.sm89", Kernel("matmul_any", (32, 64, 96), _e5m2, {"c": SUM_ORDER})),
-    ("matmul_e5m2.sm90", Kernel("matmul_any", (32, 64, 96), _e5m2, {"c": SUM_ORDER})),
+    ("matmul_e4m3.sm89", Kernel("matmul_any", (32, 64, 96), partial(_fp8, "e4m3"), {"c": SUM_ORDER})),
+    ("matmul_e4m3.sm90", Kernel("matmul_any", (32, 64, 96), partial(_fp8, "e4m3"), {"c": SUM_ORDER})),
+    ("matmul_e5m2.sm89", Kernel("matmul_any", (32, 64, 96), partial(_fp8, "e5m2"), {"c": SUM_ORDER})),
+    ("matmul_e5m2.sm90", Kernel("matmul_any", (32, 64, 96), partial(_fp8, "e5m2"), {"c": SUM_ORDER})),
+    *(
+        (f"group_{name}.sm90", Kernel("matmul_any", (64, 128), launch, free))
+        for name, launch, free in (
+            ("bf16", partial(_bf16, tile=64), {"c": SUM_ORDER}),
+            ("f16acc", partial(_f16acc, tile=64), {}),
+            ("tf32", _tf32, {"c": SUM_ORDER}),
+            ("s8", partial(_s8, tile=64), {}),
+            ("e4m3", partial(_fp8, "e4m3", tile=64), {"c": SUM_ORDER}),
+            ("e5m2", partial(_fp8, "e5m2", tile=64), {"c": SUM_ORDER}),
+        )
+    ),
+    ("four_bits.sm80", Kernel("four_bits", (32, 96), _four_bits)),
+    ("split_k.sm80", Kernel("split_k", (32, 64), _split_k)),
+    ("scaled_formats.sm89", Kernel("scaled_formats", (32, 64), _scaled_formats, {"c": LARGE_SUMS})),
     ("batched_matmul.sm80", Kernel("batched_matmul", (5, 32, 50), _batched)),
     ("causal_attention.sm80", Kernel("causal_attention", (1, 32, 77), _causal, {"o": EXPONENTIAL})),
 )

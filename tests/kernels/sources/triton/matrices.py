@@ -90,7 +90,55 @@ def causal_attention(q_ptr, k_ptr, v_ptr, o_ptr, N, scale, BM: tl.constexpr, BN:
     tl.store(o_ptr + head + rm[:, None] * D + rd[None, :], out.to(o_ptr.dtype.element_ty), mask=rm[:, None] < N)
 
 
+@triton.jit
+def four_bits(a_ptr, b_ptr, scale_ptr, c_ptr, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    # b holds two rows in a byte, less eight each, and a factor for each 32 rows of a column.
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    rk = tl.arange(0, BK)
+    rp = tl.arange(0, BK // 2)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptr + rm[:, None] * K + (k + rk)[None, :])
+        packed = tl.load(b_ptr + (k // 2 + rp)[:, None] * N + rn[None, :])
+        low, high = (packed & 15).to(tl.int8) - 8, (packed >> 4).to(tl.int8) - 8
+        b = tl.reshape(tl.permute(tl.join(low, high), (0, 2, 1)), (BK, BN)).to(tl.float16)
+        scale = tl.load(scale_ptr + (k // BK) * N + rn)
+        acc += tl.dot(a, b) * scale[None, :]
+    tl.store(c_ptr + rm[:, None] * N + rn[None, :], acc)
+
+
+@triton.jit
+def split_k(a_ptr, b_ptr, c_ptr, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr):
+    rm = tl.arange(0, BM)
+    rn = tl.program_id(0) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(tl.program_id(1) * BK, K, PARTS * BK):
+        rk = k + tl.arange(0, BK)
+        a = tl.load(a_ptr + rm[:, None] * K + rk[None, :])
+        b = tl.load(b_ptr + rk[:, None] * N + rn[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.atomic_add(c_ptr + rm[:, None] * N + rn[None, :], acc)
+
+
+@triton.jit
+def scaled_formats(a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, c_ptr, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    # Microscaling: e4m3 and e2m1 numbers, with a power of two for each 32 of them.
+    rm = tl.arange(0, BM)
+    rn = tl.program_id(0) * BN + tl.arange(0, BN)
+    rs = tl.arange(0, BK // 32)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptr + rm[:, None] * K + (k + tl.arange(0, BK))[None, :])
+        b = tl.load(b_ptr + (k // 2 + tl.arange(0, BK // 2))[:, None] * N + rn[None, :])
+        a_scale = tl.load(a_scale_ptr + rm[:, None] * (K // 32) + (k // 32 + rs)[None, :])
+        b_scale = tl.load(b_scale_ptr + rn[:, None] * (K // 32) + (k // 32 + rs)[None, :])
+        acc = tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e2m1", acc)
+    tl.store(c_ptr + rm[:, None] * N + rn[None, :], acc)
+
+
 TILE = {"BM": 32, "BN": 32, "BK": 32}
+GROUP = {"BM": 64, "BN": 64, "BK": 64}
 
 
 def _three(ab, c):
@@ -112,4 +160,16 @@ KERNELS = [
     ("causal_attention", causal_attention,
      {"q_ptr": "*bf16", "k_ptr": "*bf16", "v_ptr": "*bf16", "o_ptr": "*bf16", "N": "i32", "scale": "fp32"},
      {"BM": 32, "BN": 32, "D": 32}, (80,), 4),
+    ("four_bits", four_bits, {"a_ptr": "*fp16", "b_ptr": "*u8", "scale_ptr": "*fp32", "c_ptr": "*fp32"} | NK, TILE, (80,), 4),
+    ("split_k", split_k, _three("fp16", "fp32") | NK, TILE | {"PARTS": 3}, (80,), 4),
+    ("scaled_formats", scaled_formats,
+     {"a_ptr": "*fp8e4nv", "a_scale_ptr": "*u8", "b_ptr": "*u8", "b_scale_ptr": "*u8", "c_ptr": "*fp32"} | NK,
+     {"BM": 32, "BN": 32, "BK": 64}, (89,), 4),
+    # Tiles that a warpgroup multiplies at once.
+    ("group_bf16", matmul_any, _three("bf16", "fp32") | NK, GROUP | {"ACC": "float32"}, (90,), 4),
+    ("group_f16acc", matmul_any, _three("fp16", "fp16") | NK, GROUP | {"ACC": "float16"}, (90,), 4),
+    ("group_tf32", matmul_any, _three("fp32", "fp32") | NK, GROUP | {"BK": 32, "ACC": "float32"}, (90,), 4),
+    ("group_s8", matmul_any, _three("i8", "i32") | NK, GROUP | {"ACC": "int32"}, (90,), 4),
+    ("group_e4m3", matmul_any, _three("fp8e4nv", "fp32") | NK, GROUP | {"ACC": "float32"}, (90,), 4),
+    ("group_e5m2", matmul_any, _three("fp8e5", "fp32") | NK, GROUP | {"ACC": "float32"}, (90,), 8),
 ]
