@@ -18,9 +18,10 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -114,7 +115,12 @@ def _nvrtc() -> None:
 
 def _numba() -> None:
     from numba import cuda
+    from numba.cuda import codegen, dispatcher
 
+    # Functions that kernels call are compiled for the GPU at hand, of which there is none, and linked in the
+    # order of a set, here always the same one.
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(8, 0))
+    codegen.CUDACodeLibrary.__hash__ = lambda library: zlib.crc32(library.name.encode())
     for path in sorted((SOURCES / "numba").glob("*.py")):
         for function, signature in _module(path).KERNELS:
             ptx, _ = cuda.compile_ptx(function, signature, cc=(8, 0))

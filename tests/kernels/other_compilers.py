@@ -58,7 +58,9 @@ def _dot_blocks(n: int, rng: np.random.Generator) -> Launch:
     return Launch(str(blocks), arguments, {"out": expected}, block="128")
 
 
-def _array(name: str, shape: tuple[int, ...], itemsize: int, data: str | Array) -> Mapping[str, str | Array]:
+def numba_array(
+    name: str, shape: tuple[int, ...], itemsize: int, data: str | Array
+) -> Mapping[str, str | Array]:
     """The words by which numba passes an array: owner, parent, counts, the data, its shape and strides."""
     words: dict[str, str | Array] = {f"{name}_owner": "ptr:null", f"{name}_parent": "ptr:null"}
     words |= {f"{name}_items": f"i64:{np.prod(shape)}", f"{name}_itemsize": f"i64:{itemsize}", name: data}
@@ -75,7 +77,7 @@ def _count_and_max(n: int, rng: np.random.Generator) -> Launch:
     arrays = {"x": x, "counts": counts, "most": most}
     arguments: dict[str, str | Array] = {}
     for name, array in arrays.items():
-        arguments |= _array(name, array.shape, 4, array)
+        arguments |= numba_array(name, array.shape, 4, array)
     return Launch(_grid(n), arguments, expected, block="64")
 
 
@@ -102,8 +104,8 @@ def _numba_matmul(n: int, rng: np.random.Generator) -> Launch:
         rng.integers(-9, 10, (n, n + 5)).astype(np.float64),
     )
     shape = (n + 2, n + 5)
-    arguments = {**_array("a", a.shape, 8, a), **_array("b", b.shape, 8, b)}
-    arguments |= _array("c", shape, 8, f"ptr:{shape[0]}x{shape[1]}xf64")
+    arguments = {**numba_array("a", a.shape, 8, a), **numba_array("b", b.shape, 8, b)}
+    arguments |= numba_array("c", shape, 8, f"ptr:{shape[0]}x{shape[1]}xf64")
     return Launch(f"{_grid(shape[0], 8)},{_grid(shape[1], 8)}", arguments, {"c": a @ b}, block="8,8")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.kernels import launches
 from tests.kernels.launches import Kernel
+from tests.kernels.numba_warps import NUMBA_WARPS
 from tests.kernels.nvcc_calls import CALLS
 from tests.kernels.nvcc_groups import GROUPS
 from tests.kernels.nvcc_libraries import LIBRARIES
@@ -76,7 +77,7 @@ _BY_FOLDER = (
     (PTX / "triton", (*MATRICES, *ARRAYS, *ELEMENTS)),
     (PTX / "nvcc", (*_NVCC, *_compiled_again(_NVCC, numbers="sm90", **_PLAIN))),
     (PTX / "nvrtc", NVRTC),
-    (PTX / "numba", NUMBA),
+    (PTX / "numba", (*NUMBA, *NUMBA_WARPS)),
     (PTX / "rust", RUST),
 )
 
