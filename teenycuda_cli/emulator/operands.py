@@ -174,7 +174,7 @@ def misfit(operation: Operation, operands: tuple[Source, ...]) -> str:
 
     Registers and constants are told apart by their types alone (see `likeness`).
     As ptxas has it: a register's size is that of the operand's type, unless
-    the row lets wider ones in, and an effect's integers are in no float's register.
+    the row lets wider ones in, and integers are in no float's register.
     """
     is_effect = operation.form.kind == "effect"
     opcode = operation.form.opcode
@@ -227,7 +227,7 @@ def _holds(register: Any, name: str, width: int, expected: Expected, *, is_effec
         is_bits = register.type not in ("f32", "f64") or (is_effect and name[0] == "b")
         if not expected.wider or not is_bits or name == "pred" or not width < register.width <= _LONGEST:
             return False
-    return not is_effect or _same_class(register.type, name)
+    return _same_class(register.type, name)
 
 
 def _stands(  # noqa: PLR0911  (a case each)
@@ -242,13 +242,13 @@ def _stands(  # noqa: PLR0911  (a case each)
     if isinstance(source, Not):
         return name == "pred" and source.register.type == "pred"
     if isinstance(source, Constant):
-        return not is_effect or name[0] != "f"
+        return not _is_float(name)
     if expected.is_fixed:
         return False
-    if not is_effect:
-        return not isinstance(source, (Nowhere, Group, Place))
     if isinstance(source, FloatConstant):
-        return name[0] == "f" or (name[0] == "b" and source.width == width)
+        return name in ("f32", "f64") or (name[0] == "b" and (source.width == width or not is_effect))
+    if not is_effect:
+        return not isinstance(source, (Nowhere, Group, Place, Label))
     return isinstance(source, (Frame, KernelParameter)) and width == _LONGEST
 
 
@@ -256,9 +256,16 @@ _POINTER = 32
 _LONGEST = 64
 
 
+def _is_float(name: str) -> bool:
+    """Whether a type is one of floats or of several numbers, which no integer constant stands for."""
+    return name[0] in "ft" or name.startswith("bf") or name.endswith("x2")
+
+
 def _same_class(held: str, name: str) -> bool:
-    """Whether a register's type and an operand's are both integers, both floats, or one of them bits."""
-    return "b" in (held[0], name[0]) or (held[0] == "f") == (name[0] == "f")
+    """Whether a register's type and an operand's are both integers, the same floats, or one of them bits."""
+    if "b" in (held[0], name[0]) or "f" not in (held[0], name[0]):
+        return True
+    return held == name or (held == "f16x2" and name[0] in "us")
 
 
 def _is_address(source: Source) -> bool:
