@@ -9,8 +9,9 @@ from teenycuda_cli.errors import UnsupportedError
 from tests.emulator.harness import Session, entry
 
 DECLARED = (
-    ".reg .b16 %b<2>; .reg .u16 %w<2>; .reg .f16 %e<2>; .reg .f16x2 %ee<2>; .reg .b32 %bb<2>;\n"
-    ".reg .u32 %u<2>; .reg .s32 %s<2>; .reg .f32 %ff<2>; .reg .b64 %bbb<2>; .reg .f64 %fff<2>; .reg .pred %pp<2>;\n"
+    ".reg .b16 %b<2>; .reg .u16 %w<2>; .reg .f16 %e<2>; .reg .f16x2 %ee<2>; .reg .pred %pp<2>;\n"
+    ".reg .b32 %bb<2>; .reg .u32 %u<2>; .reg .s32 %s<2>; .reg .f32 %ff<2>; .reg .b64 %bbb<2>;\n"
+    ".reg .f64 %fff<2>;\n"
 )
 
 
