@@ -92,6 +92,7 @@ def _nvcc() -> None:
 
 
 def _nvrtc() -> None:
+    """A source names in its first lines the templates that are to be made: `// nvrtc name<int>`."""
     import nvidia.cu13
     from cuda.bindings import nvrtc
 
@@ -100,7 +101,10 @@ def _nvrtc() -> None:
     options += [f"-I{folder}".encode() for folder in (includes, includes / "cccl")]
     for path in sorted((SOURCES / "nvrtc").glob("*.cu")):
         name = f"nvrtc/{path.name}"
-        error, program = nvrtc.nvrtcCreateProgram(path.read_bytes(), name.encode(), 0, [], [])
+        text = path.read_bytes()
+        error, program = nvrtc.nvrtcCreateProgram(text, name.encode(), 0, [], [])
+        for expression in re.findall(rb"^// nvrtc (.*)$", text, re.MULTILINE):
+            nvrtc.nvrtcAddNameExpression(program, expression)
         (error,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
         _, size = nvrtc.nvrtcGetProgramLogSize(program)
         log = b" " * size
@@ -108,9 +112,9 @@ def _nvrtc() -> None:
         if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise SystemExit(f"{name}: {log.decode()}")
         _, size = nvrtc.nvrtcGetPTXSize(program)
-        text = b" " * size
-        nvrtc.nvrtcGetPTX(program, text)
-        _write("nvrtc", f"{path.stem}.ptx", text.rstrip(b"\0").decode())
+        ptx = b" " * size
+        nvrtc.nvrtcGetPTX(program, ptx)
+        _write("nvrtc", f"{path.stem}.ptx", ptx.rstrip(b"\0").decode())
 
 
 def _numba() -> None:

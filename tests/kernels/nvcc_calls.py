@@ -1,4 +1,4 @@
-"""nvcc's kernels of functions: recursion, pointers, virtual functions, and memory that a kernel asks for."""
+"""nvcc's kernels of functions: recursion, pointers, virtual functions, variables, structs, the heap."""
 
 from __future__ import annotations
 
@@ -73,6 +73,77 @@ def _own_stack(n: int, _: np.random.Generator) -> Launch:
     return Launch(_grid(n), arguments, {"out": np.array(expected)}, block="64")
 
 
+STEPS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3])
+SHAPES = (("square", 1.5, lambda k: 4 * k), ("triangle", -2.25, lambda k: 3 * k + 1))
+
+
+def _linked(n: int, _: np.random.Generator) -> Launch:
+    rows = []
+    for i in range(n):
+        met = [SHAPES[(i + k) % 2] for k in range(STEPS[i % 16])]
+        letters = sum(ord(letter) - ord("a") for name, _, _ in met for letter in name)
+        corners = sum(count(k) for k, (_, _, count) in enumerate(met))
+        rows.append((letters, sum(side for _, side, _ in met), corners))
+    letters, sides, corners = (np.array(column) for column in zip(*rows, strict=True))
+    arguments = {"letters": f"ptr:{n}xi32", "sides": f"ptr:{n}xf32", "corners": f"ptr:{n}xi32"}
+    expected = {"letters": letters, "sides": sides, "corners": corners}
+    return Launch(_grid(n), arguments | {"n": f"i32:{n}"}, expected, block="64")
+
+
+def _counters(n: int, rng: np.random.Generator) -> Launch:
+    x = rng.integers(0, 2**31, n, np.int32)
+    expected = {"seen": np.bincount(x & 3, minlength=4), "sum": np.array([40 + x.sum(dtype=np.uint64)])}
+    arguments = {"x": x, "seen": "ptr:4xi32", "sum": "ptr:1xu64", "n": f"i32:{n}"}
+    return Launch(_grid(n), arguments, expected, block="64")
+
+
+def _parts(n: int, rng: np.random.Generator) -> Launch:
+    block = 96
+    x = rng.integers(-99, 100, n) / 4
+    rows = np.pad(x, (0, -n % block)).reshape(-1, block)
+    at, total = np.arange(block), np.zeros(rows.shape)
+    for _ in range(5):
+        total, at = 2 * total + np.abs(rows[:, at]), (at * 37 + 11) % block
+    arguments = {"x": x, "out": f"ptr:{n}xf64", "n": f"i32:{n}"}
+    shared = block * (8 + 4 + 1)
+    return Launch(_grid(n, block), arguments, {"out": total.ravel()[:n]}, block=str(block), shared=shared)
+
+
+WIDE = np.dtype([("d", np.float64, 8), ("i", np.int32, 6), ("f", np.float32, 2)])
+
+
+def _turned(wide: Array, by: int) -> Array:
+    result = wide.copy()
+    result["d"], result["i"] = np.roll(wide["d"], -by), np.roll(wide["i"], -by) - by
+    result["f"] = wide["f"][::-1]
+    return result
+
+
+def _signed(value: Array, bits: int) -> Array:
+    """The low bits as a signed number."""
+    low = value & (1 << bits) - 1
+    return low - (low >> (bits - 1) << bits)
+
+
+def _by_large_value(n: int, rng: np.random.Generator) -> Launch:
+    wide = np.zeros((), WIDE)
+    wide["d"], wide["i"], wide["f"] = rng.standard_normal(8), rng.integers(-99, 100, 6), (0.5, -7)
+    fields = rng.integers(0, 2**63, (n, 2), np.int64)
+    low, high = fields[:, 0], fields[:, 1]
+    a, b, c, d, e = low & 31, low >> 5 & 2047, low >> 16 & 65535, _signed(low >> 32, 7), high & 2**41 - 1
+    changed = fields.copy()
+    changed[:, 0] = low & ~(2047 << 5 | 127 << 32) | (b + 3 & 2047) << 5 | (-d & 127) << 32
+    out = np.stack([_turned(_turned(wide, i % 11), 3) for i in range(n)])
+    expected = {
+        "out": out.view(np.uint8).reshape(n, 96),
+        "fields": changed.view(np.uint64),
+        "sum": a + b * 2 + c * 3 + d * 5 + e,
+    }
+    arguments = {"w": f"bytes:{wide.tobytes().hex()}", "out": f"ptr:{n}x96xu8"}
+    arguments |= {"fields": fields.view(np.uint64), "sum": f"ptr:{n}xi64", "n": f"i32:{n}"}
+    return Launch(_grid(n), arguments, expected, block="64")
+
+
 # file, without the ending; kernel
 CALLS = (
     ("calls", Kernel("ackermanns", (1, 64, 100), _ackermanns)),
@@ -83,4 +154,8 @@ CALLS = (
     ("calls", Kernel("heap_list", (1, 64, 100), _heap_list)),
     ("calls", Kernel("heap_array", (1, 64, 200), _heap_array)),
     ("calls", Kernel("own_stack", (1, 64, 100), _own_stack)),
+    ("globals", Kernel("linked", (1, 64, 100), _linked)),
+    ("globals", Kernel("counters", (1, 64, 300), _counters)),
+    ("globals", Kernel("parts", (1, 96, 250), _parts)),
+    ("globals", Kernel("by_large_value", (1, 64, 100), _by_large_value)),
 )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
+from tests.kernels import formats, references
 from tests.kernels.launches import Array, Freedom, Kernel, Launch
 
 
@@ -56,6 +58,46 @@ def _dot_blocks(n: int, rng: np.random.Generator) -> Launch:
     expected = np.pad(x * y, (0, 128 * blocks - n)).reshape(-1, 128).sum(1)
     arguments = {"x": x, "y": y, "out": f"ptr:{blocks}xf32", "n": f"i32:{n}"}
     return Launch(str(blocks), arguments, {"out": expected}, block="128")
+
+
+def _reduce_by(kind: str, n: int, rng: np.random.Generator) -> Launch:
+    blocks, block = 2, 96
+    # Whole numbers: exact in any order.
+    x = {
+        "i32": rng.integers(-(2**31), 2**31, n, np.int32),
+        "f64": rng.integers(-99, 100, n).astype(np.float64),
+        "f16": rng.integers(-2, 3, (n, 2)).astype(np.float16),
+    }[kind]
+    owner = np.arange(n) // block % blocks
+    if kind == "i32":
+        expected = np.array([x[owner == b].max(initial=-(2**31)) for b in range(blocks)])
+    else:
+        expected = np.array([x[owner == b].sum(0) for b in range(blocks)])
+    shape = "x".join(map(str, expected.shape))
+    arguments = {"x": x, "out": f"ptr:{shape}x{kind}", "n": f"i32:{n}"}
+    return Launch(str(blocks), arguments, {"out": expected}, block=str(block), shared=24)
+
+
+TABLE = np.array(
+    [[1, -2, 0.5, 4, -1, 2, 8, 0.25], [3, 1, -1, 2, 0, 5, -4, 1], [0.5, 0.25, 2, 1, 1, -1, 2, -2]]
+)
+
+
+def _polynomials(n: int, rng: np.random.Generator) -> Launch:
+    x, row = rng.standard_normal(n, dtype=np.float32), rng.integers(0, 3, n, np.int32)
+    total = TABLE[row, 5].astype(np.float32)
+    for k in range(4, -1, -1):
+        total = references.fma(total, x, TABLE[row, k].astype(np.float32))
+    arguments = {"x": x, "row": row, "y": f"ptr:{n}xf32", "short_y": f"ptr:{n}xbf16", "n": f"i32:{n}"}
+    return Launch(_grid(n), arguments, {"y": total, "short_y": formats.to_bf16(total)}, block="64")
+
+
+def _scatter(n: int, rng: np.random.Generator) -> Launch:
+    # Whole groups of three, so that each place is written.
+    x = rng.integers(0, 2**16, (n, 3), np.uint16)
+    expected = (x * np.uint16(3) + np.arange(n, dtype=np.uint16)[:, None])[:, ::-1]
+    arguments = {"x": x, "y": f"ptr:{n}x3xu16", "n": f"i32:{3 * n}"}
+    return Launch(_grid(3 * n), arguments, {"y": expected}, block="64")
 
 
 def numba_array(
@@ -155,6 +197,61 @@ def _integers(n: int, rng: np.random.Generator) -> Launch:
     return Launch(_grid(n), arguments | {"n": f"u64:{n}"}, expected, block="64")
 
 
+def _orbit(x: Array, y: Array, cx: Array, cy: Array, limit: int) -> Array:
+    """Steps to leave the circle, each product and sum rounded to float32."""
+    steps = np.zeros(x.shape, np.uint32)
+    alive = np.full(x.shape, True)
+    with np.errstate(all="ignore"):
+        for _ in range(limit):
+            xx, yy = x * x, y * y
+            alive = alive & ~(xx + yy > 4)
+            x, y = xx - yy + cx, np.float32(2) * (x * y) + cy
+            steps += alive
+    return steps
+
+
+def _orbits(n: int, _: np.random.Generator) -> Launch:
+    width = 48
+    i = np.arange(n)
+    x, y = (i % width / 16 - 2).astype(np.float32), (i // width / 16 - 1).astype(np.float32)
+    zero = np.zeros(n, np.float32)
+    expected = {
+        "first": _orbit(zero, zero, x, y, 50),
+        "second": _orbit(x, y, zero + np.float32(-0.75), zero + np.float32(0.125), 40),
+    }
+    arguments = {"first": f"ptr:{n}xu32", "second": f"ptr:{n}xu32", "width": f"u64:{width}", "n": f"u64:{n}"}
+    return Launch(_grid(n), arguments, expected, block="64")
+
+
+def _insertions(n: int, rng: np.random.Generator) -> Launch:
+    x = rng.integers(-99, 100, (n, 16), np.int32)
+    arguments = {"x": x, "y": f"ptr:{n}x16xi32", "n": f"u64:{n}"}
+    return Launch(_grid(n), arguments, {"y": np.sort(x)}, block="64")
+
+
+def _turn(x: int, by: int) -> int:
+    return (x << by | x >> (64 - by)) % 2**64
+
+
+def _hash(row: Array) -> int:
+    h = 0x27D4EB2F165667C5 + len(row) * 8
+    for word in row:
+        scrambled = _turn(int(word) * 0xC2B2AE3D27D4EB4F % 2**64, 31) * 0x9E3779B185EBCA87 % 2**64
+        h = (_turn(h ^ scrambled, 27) * 0x9E3779B185EBCA87 + 0x85EBCA77C2B2AE63) % 2**64
+    h = (h ^ h >> 33) * 0xC2B2AE3D27D4EB4F % 2**64
+    h = (h ^ h >> 29) * 0x165667B19E3779F9 % 2**64
+    return h ^ h >> 32
+
+
+def _hashes(n: int, rng: np.random.Generator) -> Launch:
+    x = rng.integers(0, 2**64, (n, 5), np.uint64)
+    hashes = np.array([_hash(row) for row in x], np.uint64)
+    low = np.pad(hashes & np.uint64(0xFFFFFFFF), (0, -n % 64)).reshape(-1, 32)
+    expected = {"hash": hashes, "sum": low.sum(1).astype(np.uint32)}
+    arguments = {"x": x, "columns": "u64:5", "hash": f"ptr:{n}xu64", "sum": f"ptr:{len(low)}xu32"}
+    return Launch(_grid(n), arguments | {"rows": f"u64:{n}"}, expected, block="64")
+
+
 LIBRARY = Freedom("products and sums of the functions that ptxas contracts", 1e-14, 1e-14)
 
 # file, without the ending; kernel
@@ -163,6 +260,11 @@ NVRTC = (
     ("raw", Kernel("gray", (1, 128, 500), _gray)),
     ("raw", Kernel("axpby_half", (1, 64, 300), _axpby_half)),
     ("raw", Kernel("box3x3", (1, 32, 45), _box3x3)),
+    ("templates", Kernel("_Z9reduce_byIi7LargestEvPKT_PS1_i", (1, 96, 500), partial(_reduce_by, "i32"))),
+    ("templates", Kernel("_Z9reduce_byId3SumEvPKT_PS1_i", (1, 96, 500), partial(_reduce_by, "f64"))),
+    ("templates", Kernel("_Z9reduce_byI7__half23SumEvPKT_PS2_i", (1, 96, 500), partial(_reduce_by, "f16"))),
+    ("templates", Kernel("_Z11polynomialsILi5EEvPKfPKiPfP13__nv_bfloat16i", (1, 64, 300), _polynomials)),
+    ("templates", Kernel("_Z7scatterItLi3EEvPKT_PS0_i", (1, 64, 100), _scatter)),
 )
 NUMBA = (
     ("dot_blocks", Kernel("", (1, 128, 500), _dot_blocks)),
@@ -176,4 +278,7 @@ RUST = (
     ("kernels", Kernel("crc32", (1, 16, 100), _crc32)),
     ("kernels", Kernel("floats", (1, 64, 300), _floats)),
     ("kernels", Kernel("integers", (1, 64, 200), _integers)),
+    ("kernels", Kernel("orbits", (1, 64, 1500), _orbits)),
+    ("kernels", Kernel("insertions", (1, 64, 100), _insertions)),
+    ("kernels", Kernel("hashes", (1, 64, 300), _hashes)),
 )

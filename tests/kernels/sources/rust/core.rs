@@ -27,10 +27,10 @@ operator!(Mul "mul" mul *: u8 u32 i32 u64 usize f32 f64);
 operator!(Div "div" div /: u32 i32 u64 usize f32 f64);
 operator!(Rem "rem" rem %: u32 i32 u64 usize);
 operator!(BitXor "bitxor" bitxor ^: u8 u32 u64);
-operator!(BitAnd "bitand" bitand &: u8 u32 u64 bool);
+operator!(BitAnd "bitand" bitand &: u8 u32 u64 usize bool);
 operator!(BitOr "bitor" bitor |: u8 u32 u64 bool);
 operator!(Shl "shl" shl <<: u32 u64);
-operator!(Shr "shr" shr >>: u32 u64);
+operator!(Shr "shr" shr >>: u32 u64 usize);
 
 #[lang = "neg"] pub trait Neg { type Output; fn neg(self) -> Self::Output; }
 impl Neg for f32 { type Output = f32; fn neg(self) -> f32 { -self } }
@@ -92,6 +92,7 @@ unsafe extern "C" {
     #[link_name = "llvm.sqrt.f64"] pub fn sqrt(x: f64) -> f64;
     #[link_name = "llvm.fma.f32"] pub fn fma(a: f32, b: f32, c: f32) -> f32;
     #[link_name = "llvm.ctpop.i32"] pub fn popcount(x: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"] pub fn shuffle_xor(mask: u32, value: u32, lanes: u32, clamp: u32) -> u32;
 }
 /// The thread's index in the grid.
 #[inline(always)] pub fn thread() -> usize { unsafe { (ctaid() * ntid() + tid()) as usize } }

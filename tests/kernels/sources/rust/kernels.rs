@@ -69,3 +69,74 @@ pub unsafe extern "ptx-kernel" fn integers(a: *const u64, b: *const u64, gcd: *m
     put(peak, i, top);
     put(bits, i, popcount((a[i] ^ b[i]) as u32));
 }
+
+trait Colour { fn steps(&self, x: f32, y: f32) -> u32; }
+struct Mandelbrot { limit: u32 }
+struct Julia { limit: u32, cx: f32, cy: f32 }
+#[inline(always)] fn orbit(mut x: f32, mut y: f32, cx: f32, cy: f32, limit: u32) -> u32 {
+    let mut k = 0u32;
+    while k < limit {
+        let (xx, yy) = (x * x, y * y);
+        if xx + yy > 4.0 { break; }
+        y = 2.0 * (x * y) + cy;
+        x = xx - yy + cx;
+        k = k + 1;
+    }
+    k
+}
+impl Colour for Mandelbrot { fn steps(&self, x: f32, y: f32) -> u32 { orbit(0.0, 0.0, x, y, self.limit) } }
+impl Colour for Julia { fn steps(&self, x: f32, y: f32) -> u32 { orbit(x, y, self.cx, self.cy, self.limit) } }
+#[inline(never)] fn colour<T: Colour>(of: &T, i: usize, width: usize) -> u32 {
+    of.steps((i % width) as f32 * 0.0625 - 2.0, (i / width) as f32 * 0.0625 - 1.0)
+}
+
+/// Steps of two orbits, by a function that is generic over a trait; products and sums are rounded apart.
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn orbits(first: *mut u32, second: *mut u32, width: usize, n: usize) {
+    let i = thread();
+    if i >= n { return; }
+    put(first, i, colour(&Mandelbrot { limit: 50 }, i, width));
+    put(second, i, colour(&Julia { limit: 40, cx: -0.75, cy: 0.125 }, i, width));
+}
+
+/// Each thread sorts its sixteen numbers by insertion, in memory of its own, with the bounds checks of arrays.
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn insertions(x: *const i32, y: *mut i32, n: usize) {
+    let (x, i) = (slice(x, n * 16), thread());
+    if i >= n { return; }
+    let mut row = [0i32; 16];
+    let mut k = 0usize;
+    while k < 16 {
+        let v = x[i * 16 + k];
+        let mut at = k;
+        while at > 0 && row[at - 1] > v { row[at] = row[at - 1]; at = at - 1; }
+        row[at] = v;
+        k = k + 1;
+    }
+    k = 0;
+    while k < 16 { put(y, i * 16 + k, row[k]); k = k + 1; }
+}
+
+#[inline(always)] fn turn(x: u64, by: u64) -> u64 { (x << by) | (x >> (64 - by)) }
+
+/// xxHash64's rounds over the words of a row, and the sum of the hashes of a warp.
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn hashes(x: *const u64, columns: usize, hash: *mut u64, sum: *mut u32, rows: usize) {
+    let row = thread();
+    let x = slice(x, columns * rows);
+    let mut h = 0x27D4EB2F165667C5u64 + columns as u64 * 8;
+    let mut k = 0usize;
+    while row < rows && k < columns {
+        let word = turn(x[row * columns + k] * 0xC2B2AE3D27D4EB4Fu64, 31) * 0x9E3779B185EBCA87u64;
+        h = turn(h ^ word, 27) * 0x9E3779B185EBCA87u64 + 0x85EBCA77C2B2AE63u64;
+        k = k + 1;
+    }
+    h = (h ^ (h >> 33)) * 0xC2B2AE3D27D4EB4Fu64;
+    h = (h ^ (h >> 29)) * 0x165667B19E3779F9u64;
+    h = h ^ (h >> 32);
+    if row < rows { put(hash, row, h); }
+    let mut total = if row < rows { h as u32 } else { 0u32 };
+    let mut step = 16u32;
+    while step > 0 { total = total + shuffle_xor(0xFFFFFFFF, total, step, 31); step = step >> 1u32; }
+    if row & 31 == 0 { put(sum, row >> 5, total); }
+}
