@@ -5,8 +5,8 @@ or, where it is transposed, along its own side. Lines come in eights: a line is
 as many bytes behind the one before as the swizzle is wide (none: 16), and eight
 lines are the stride behind the eight before. What of a line is beyond that
 width follows at the leading offset. Without a swizzle, both offsets change
-places for a transposed matrix. The swizzle then exchanges the chunks within its width, by the
-number of the 128 bytes in which they lie.
+places for a transposed matrix. The swizzle then exchanges the chunks within
+its width, by the number of the 128 bytes in which they lie.
 """
 
 from __future__ import annotations
