@@ -338,7 +338,11 @@ class Scheduler:
         block = min(pending)
         op = self.kernel.program.blocks[block].ops[0]
         numbers = lanes.numbers(pending[block])
-        what = "is stuck: lanes that the member mask names do not come to this instruction"
+        build = op.operation.form.build
+        who = "lanes that the member mask names"
+        if getattr(build, "whole_warps", False) or getattr(build, "whole_warpgroups", False):
+            who = f"other lanes of the {'warp' if build.whole_warps else 'warpgroup'}"
+        what = f"is stuck: {who} do not come to this instruction"
         return faults.fault(self.kernel.program, op, lanes, int(numbers[0]), len(numbers), what)
 
     def arrive(self, *arrival: Any) -> Any:

@@ -101,6 +101,13 @@ def test_a_warp_that_has_left() -> None:
     assert "ran wgmma with 96 lanes of a warpgroup, not all 128" in refused(leave + START)
 
 
+def test_a_warp_that_waits_elsewhere() -> None:
+    """A warpgroup of which a warp waits for the others at a barrier is stuck, and told of as such."""
+    ways = "setp.ge.u32 %p3, %r1, 96; @%p3 bra WAIT; bra MEET; WAIT: bar.sync 1, 64; MEET:"
+    found = refused(ways + START)
+    assert "is stuck: other lanes of the warpgroup do not come to this instruction" in found
+
+
 def test_fence_needs_whole_warps() -> None:
     """Fences and groups are for whole warps."""
     leave = "setp.ge.u32 %p3, %r1, 100; @%p3 bra LAST;"
