@@ -338,7 +338,7 @@ class Scheduler:
         block = min(pending)
         op = self.kernel.program.blocks[block].ops[0]
         numbers = lanes.numbers(pending[block])
-        build = op.operation.form.build
+        build: Any = op.operation.form.build
         who = "lanes that the member mask names"
         if getattr(build, "whole_warps", False) or getattr(build, "whole_warpgroups", False):
             who = f"other lanes of the {'warp' if build.whole_warps else 'warpgroup'}"
