@@ -53,7 +53,7 @@ def left_by(case: Case, device: str, folder: Path, processes: Processes) -> Left
     launch = case.kernel.launch(case.size, np.random.default_rng(case.size))
     ended = processes.run(command(case.path, case.kernel.entry, launch, folder), device)
     if ended.code:
-        return Left({}, f"exit code {ended.code}: {ended.errors}")
+        return Left({}, "\n".join((f"exit code {ended.code}", *ended.errors.splitlines()[:4])))
     buffers, wrong = {}, []
     for name, (got, expected) in results(launch, folder).items():
         rtol, atol = launch.tolerance.get(name, (0.0, 0.0))

@@ -17,6 +17,7 @@ from tests.kernels.nvcc_numbers import NUMBERS
 from tests.kernels.nvcc_parallel import PARALLEL
 from tests.kernels.other_compilers import NUMBA, NVRTC, RUST
 from tests.kernels.triton_arrays import ARRAYS
+from tests.kernels.triton_descriptors import DESCRIPTORS
 from tests.kernels.triton_elements import ELEMENTS
 from tests.kernels.triton_matrices import CORPUS_MATRICES, MATRICES
 
@@ -74,7 +75,7 @@ _BY_FOLDER = (
     (CORPUS / "triton", tuple((f"{k.entry}.sm{arch}", k) for arch in (80, 90) for k in launches.TRITON)),
     (CORPUS / "triton", _in_files(("vector_add_cluster2.sm90",), launches.TRITON_CLUSTERS)),
     (CORPUS / "triton", CORPUS_MATRICES),
-    (PTX / "triton", (*MATRICES, *ARRAYS, *ELEMENTS)),
+    (PTX / "triton", (*MATRICES, *ARRAYS, *ELEMENTS, *DESCRIPTORS)),
     (PTX / "nvcc", (*_NVCC, *_compiled_again(_NVCC, numbers="sm90", **_PLAIN))),
     (PTX / "nvrtc", NVRTC),
     (PTX / "numba", (*NUMBA, *NUMBA_WARPS)),
