@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -26,39 +25,18 @@ from teenycuda_cli.emulator.opcodes.table import Unsupported, decode
 from teenycuda_cli.emulator.operands import (
     OperandLowering,
     UnknownOperand,
-    flat_registers,
     folded,
     is_pointer,
-    likeness,
     misfit,
 )
 from teenycuda_cli.emulator.parameters import SAVED_STACK, entering, hidden, leaving, register_of
 from teenycuda_cli.emulator.program import Program, callee
+from teenycuda_cli.emulator.repeats import may_recall, reads_and_writes, recall, remember
 from teenycuda_cli.emulator.scopes import Scopes
-from teenycuda_cli.emulator.walk import flat, names
+from teenycuda_cli.emulator.walk import flat, named, variables
 from teenycuda_cli.ptx import syntax
 from teenycuda_cli.ptx.source import Source as Text
 from teenycuda_cli.ptx.syntax import Function, Instruction, Module, Statement, Variable
-
-
-def _variables(statements: tuple[Statement, ...]) -> Iterator[Variable]:
-    return (statement for statement in flat(statements) if isinstance(statement, Variable))
-
-
-def _named(candidates: set[str], functions: list[Function]) -> set[str]:
-    """Those of the names that stand in an instruction of the functions."""
-    found: set[str] = set()
-    if not candidates:
-        return found
-    for function in functions:
-        for statement in flat(function.body or ()):
-            if isinstance(statement, Instruction):
-                for operand in statement.operands:
-                    if type(operand) is not syntax.Integer:
-                        found.update(candidates.intersection(names(operand)))
-                if len(found) == len(candidates):
-                    return found
-    return found
 
 
 class Lowering:
@@ -74,7 +52,6 @@ class Lowering:
         self.program.code = self.functions.code
         self.calls = CallLowering(self.functions, self)
         self.missing: list[Missing] = []
-        self.fitting: set[tuple[Hashable, ...]] = set()  # operations with the likeness of operands that fit
         self.shared: dict[int, int] = {}
         self.operands: OperandLowering
         self.block: BasicBlock | None = None
@@ -102,8 +79,8 @@ class Lowering:
 
     def _place_shared(self, reached: list[Function]) -> None:
         module = [v for v in self.module.variables if v.space.startswith("shared")]
-        inner = [v for f in reached for v in _variables(f.body or ()) if v.space.startswith("shared")]
-        used = _named({variable.name for variable in (*module, *inner)}, reached)
+        inner = [v for f in reached for v in variables(f.body or ()) if v.space.startswith("shared")]
+        used = named({variable.name for variable in (*module, *inner)}, reached)
         module = [variable for variable in module if variable.name in used]
         inner = [variable for variable in inner if variable.name in used]
         offset = 0
@@ -246,9 +223,32 @@ class Lowering:
         """An instruction as written: a call and a return may become several."""
         if instruction.opcode == "call":
             self.calls.lower(instruction, scopes)
-        else:
+        elif not self._is_like_another(instruction, scopes):
             for part in elementwise(instruction, scopes):
                 self.instruction(part, scopes)
+
+    def _is_like_another(self, instruction: Instruction, scopes: Scopes) -> bool:
+        """Lower an instruction that differs from an earlier one in nothing but its registers, if it does."""
+        if self.block is None or not may_recall(instruction):
+            return False
+        known, lower = scopes.known, self.operands.lower
+        try:
+            operands = tuple(
+                [
+                    (known.get(item.text) if type(item) is syntax.Name else None) or lower(item, scopes)
+                    for item in instruction.operands
+                ]
+            )
+            predicate = self._predicate(instruction, scopes)
+        except UnknownOperand:
+            return False
+        operation = recall(instruction, operands)
+        if operation is None:
+            return False
+        op = Op(instruction, operation, scopes.function, operands, predicate, instruction.negated, self.loc)
+        self._traits(op, scopes)
+        self._append(op, scopes)
+        return True
 
     def instruction(self, instruction: Instruction, scopes: Scopes) -> None:
         """Lower one instruction; a call is one by name, of `.param` variables."""
@@ -263,36 +263,40 @@ class Lowering:
             return
         try:
             operands = tuple([self._lowered(instruction, item, scopes) for item in instruction.operands])
+            predicate = self._predicate(instruction, scopes)
         except UnknownOperand as unknown:
             self.lack(instruction.offset, instruction.name, str(unknown))
             return
-        operands = folded(operation, operands)
-        alike = (id(operation), *[likeness(source) for source in operands])
-        if alike not in self.fitting:
-            wrong = misfit(operation, operands)
-            if wrong:
-                self.lack(instruction.offset, instruction.name, wrong)
-                return
-            self.fitting.add(alike)
-        predicate = None
-        if instruction.predicate is not None:
-            predicate = scopes.find_register(instruction.predicate)
-            if predicate is None or predicate.type != "pred":
-                reason = f"{instruction.predicate} is no predicate register"
-                self.lack(instruction.offset, instruction.name, reason)
-                return
+        lowered, operands = operands, folded(operation, operands)
+        wrong = misfit(operation, operands)
+        if wrong:
+            self.lack(instruction.offset, instruction.name, wrong)
+            return
         op = Op(instruction, operation, scopes.function, operands, predicate, instruction.negated, self.loc)
         self._traits(op, scopes)
+        remember(op, lowered)
+        self._append(op, scopes)
+
+    def _append(self, op: Op, scopes: Scopes) -> None:
+        """Into the block under way, or as the first or last one of a block."""
         assert self.block is not None
-        build = operation.form.build
+        build = op.operation.form.build
         if getattr(build, "gathers", False) and not self._gathered(op):
             if self.block.ops:
                 self._start(scopes.function)
-            assert self.block is not None
             self.block.gathers = True
         self.block.ops.append(op)
         if getattr(build, "ends_block", False):
             self._end(op, scopes)
+
+    def _predicate(self, instruction: Instruction, scopes: Scopes) -> Register | None:
+        """The register of `@p`; UnknownOperand where it is none."""
+        if instruction.predicate is None:
+            return None
+        found = scopes.find_register(instruction.predicate)
+        if found is None or found.type != "pred":
+            raise UnknownOperand(f"{instruction.predicate} is no predicate register")
+        return found
 
     def _lowered(self, instruction: Instruction, operand: syntax.Operand, scopes: Scopes) -> Source:
         if instruction.opcode == "call" and isinstance(operand, syntax.Name):
@@ -330,15 +334,8 @@ class Lowering:
 
     def _traits(self, op: Op, scopes: Scopes) -> None:
         """Which registers an operation reads and writes."""
-        writes: list[Register] = []
-        reads: list[Register] = []
-        operands: tuple[Source, ...] = op.operands
         operation = op.operation
-        if operation.destinations and operands:
-            writes += flat_registers(operands[0])
-            operands = operands[1:]
-        for operand in operands:
-            reads += flat_registers(operand)
+        reads, writes = reads_and_writes(operation, op.operands)
         if operation.reads_carry or operation.writes_carry:
             carry = scopes.open[0].registers.get("%cc")
             if carry is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -40,7 +40,7 @@ class OperandLowering:
         """The operand with its names resolved; UnknownOperand where it means nothing to the emulator."""
         if type(operand) is syntax.Name:
             found = scopes.known.get(operand.text)
-            return self._name(operand.text, scopes) if found is None else found
+            return self.name(operand.text, scopes) if found is None else found
         if isinstance(operand, syntax.Integer):
             return Constant(operand.value)
         if isinstance(operand, syntax.Float):
@@ -57,7 +57,7 @@ class OperandLowering:
         if isinstance(operand, syntax.Negated):
             return _negated(self.lower(operand.operand, scopes))
         if isinstance(operand, syntax.Selected):
-            return self._name(operand.base.text, scopes)
+            return self.name(operand.base.text, scopes)
         if isinstance(operand, syntax.Minus):
             return self.lower(operand.operand, scopes)
         if isinstance(operand, syntax.Sink):
@@ -68,7 +68,8 @@ class OperandLowering:
                 return elements[operand.index]
         raise UnknownOperand(f"an operand that the emulator does not take ({type(operand).__name__.lower()})")
 
-    def _name(self, name: str, scopes: Scopes) -> Source:
+    def name(self, name: str, scopes: Scopes) -> Source:
+        """What a name means."""
         found = scopes.known[name] = self._looked_up(name, scopes)
         return found
 
@@ -155,24 +156,10 @@ def _fold(source: Source, expected: Expected) -> Source:
     return source
 
 
-def likeness(source: Source) -> Hashable:
-    """What operands have in common that fit the same places of the same instruction."""
-    kind = type(source)
-    if isinstance(source, Register):
-        return source.type
-    if kind is Constant:
-        return "constant"
-    if isinstance(source, Place):
-        return kind, likeness(source.base)
-    if isinstance(source, Group):
-        return kind, *[likeness(element) for element in source.elements]
-    return source
-
-
 def misfit(operation: Operation, operands: tuple[Source, ...]) -> str:
     """Which operand cannot stand where it does, and what can; nothing where all are right.
 
-    Registers and constants are told apart by their types alone (see `likeness`).
+    Registers and constants are told apart by their types alone, as `repeats` relies on.
     As ptxas has it: a register's size is that of the operand's type, unless
     the row lets wider ones in, and integers are in no float's register.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from teenycuda_cli.ptx import syntax
-from teenycuda_cli.ptx.syntax import Initializer, Operand, Statement
+from teenycuda_cli.ptx.syntax import Function, Initializer, Instruction, Operand, Statement, Variable
 
 
 def flat(statements: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -34,6 +34,27 @@ def names(operand: Operand) -> Iterator[str]:
     elif isinstance(operand, (syntax.Vector, syntax.Arguments, syntax.Compound)):
         for element in operand.elements:
             yield from names(element)
+
+
+def variables(statements: tuple[Statement, ...]) -> Iterator[Variable]:
+    """All that a body declares."""
+    return (statement for statement in flat(statements) if isinstance(statement, Variable))
+
+
+def named(candidates: set[str], functions: list[Function]) -> set[str]:
+    """Those of the names that stand in an instruction of the functions."""
+    found: set[str] = set()
+    if not candidates:
+        return found
+    for function in functions:
+        for statement in flat(function.body or ()):
+            if isinstance(statement, Instruction):
+                for operand in statement.operands:
+                    if type(operand) is not syntax.Integer:
+                        found.update(candidates.intersection(names(operand)))
+                if len(found) == len(candidates):
+                    return found
+    return found
 
 
 def addressed(value: Initializer | None) -> Iterator[str]:
