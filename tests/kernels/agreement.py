@@ -40,7 +40,9 @@ class Compared:
 
 def _beyond(got: Array, expected: Array, rtol: float, atol: float, share: float = 0.0) -> str:
     """What to say of elements farther off than that, where they are more than the share."""
-    near = np.isclose(got, expected, rtol, atol, equal_nan=True)
+    near = (got == expected) | (np.isnan(got) & np.isnan(expected))
+    if rtol or atol:  # of integers too, this makes floats
+        near |= np.isclose(got, expected, rtol, atol, equal_nan=True)
     far = np.argwhere(~near)
     if len(far) <= share * near.size:
         return ""
