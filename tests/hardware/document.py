@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 
 from teenycuda_cli.emulator.opcodes.table import supported
 from teenycuda_cli.emulator.supported import chapter, page
 from tests.hardware.conformance import all_tried, recording, skipped
+from tests.isa.lacking import listed
 
 
 def counts() -> str:
@@ -53,7 +55,21 @@ def counts() -> str:
     for reason, opcodes in sorted(reasons.items()):
         named = ", ".join(f"`{opcode}` ({len(names)})" for opcode, names in sorted(opcodes.items()))
         lines.append(f"- {reason}: {named}")
-    return "\n".join((*lines, ""))
+    return "\n".join((*lines, "", *_lacking()))
+
+
+def _lacking() -> Iterator[str]:
+    """What ptxas takes and the emulator does not, by reason; names alone where operands do not matter."""
+    yield "## What ptxas takes besides"
+    yield ""
+    yield "Of all that ptxas 13.0 takes for targets up to sm_89, textures and surfaces aside, the emulator lacks:"
+    yield ""
+    reasons: dict[str, dict[str, None]] = defaultdict(dict)
+    for form, reason in listed().items():
+        reasons[reason][form.split()[0]] = None
+    for reason, names in reasons.items():
+        yield f"- {reason}: {', '.join(f'`{name}`' for name in names)}"
+    yield ""
 
 
 if __name__ == "__main__":

@@ -70,7 +70,9 @@ class Fragment:
     @property
     def register_type(self) -> str:
         """The type that a register must fit."""
-        return self.type if self.type in ("f32", "f64", "s32") else "u32"
+        if self.type in ("f32", "f64", "s32"):
+            return self.type
+        return "b32" if self.bits < 8 else "u32"
 
     @property
     def word(self) -> Any:
