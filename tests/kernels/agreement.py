@@ -40,6 +40,8 @@ class Compared:
 
 def _beyond(got: Array, expected: Array, rtol: float, atol: float, share: float = 0.0) -> str:
     """What to say of elements farther off than that, where they are more than the share."""
+    if got.shape != expected.shape:
+        return f"the shape is {got.shape}, not {expected.shape}"
     near = (got == expected) | (np.isnan(got) & np.isnan(expected))
     if rtol or atol:  # of integers too, this makes floats
         near |= np.isclose(got, expected, rtol, atol, equal_nan=True)
