@@ -62,7 +62,7 @@ def _lacking() -> Iterator[str]:
     """What ptxas takes and the emulator does not, by reason; names alone where operands do not matter."""
     yield "## What ptxas takes besides"
     yield ""
-    yield "Of all that ptxas 13.0 takes for targets up to sm_89, textures and surfaces aside, the emulator lacks:"
+    yield "Of all that ptxas 13.0 takes up to sm_89, textures and surfaces aside, the emulator lacks:"
     yield ""
     reasons: dict[str, dict[str, None]] = defaultdict(dict)
     for form, reason in listed().items():
