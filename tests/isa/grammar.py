@@ -43,9 +43,11 @@ class Row:
 def row(opcodes: str, modifiers: str, *operands: str, **choices: str) -> Row:
     """A row.
 
-    In `modifiers`, `.name` stands there and `{.name}` may; a keyword gives the alternatives of a name, each
-    of which may be several modifiers (`relaxed.gpu`). In `operands`, a type or the name of a slot stands for a
-    register of that type (`type+` and `type-`: twice and half as wide), `$name` for a name, the rest for itself.
+    In `modifiers`, `.name` stands there and `{.name}` may; a keyword gives the
+    alternatives of a name, each of which may be several modifiers
+    (`relaxed.gpu`). In `operands`, a type or the name of a slot stands for a
+    register of that type (`type+` and `type-`: twice and half as wide),
+    `$name` for a name, the rest for itself.
     """
     return Row(
         tuple(opcodes.split()),
