@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 Function = Callable[..., Any]
+SHORT = 64
+"""Steps that are done in Python before it is tried again how many change nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,15 +144,34 @@ def _one_by_one(what: Change, first: Any, values: list[Any]) -> tuple[Any, Any]:
             found = np.ascontiguousarray(results).view(first.dtype).reshape(-1)
             return found[:-1], found[-1]
     if what.scalar is not None:
-        olds = []
-        now = first.item()
-        for step in zip(*[value.tolist() for value in values], strict=True):
-            olds.append(now)
-            now = what.scalar(now, *step)
-        return np.array(olds, first.dtype), np.array(now, first.dtype)
+        return _by_numbers(what.function, what.scalar, first, values)
     old = np.empty(len(values[0]), first.dtype)
     last = np.array([first])
     for number in range(len(old)):
         old[number] = last[0]
         last = what.function(last, *[value[number : number + 1] for value in values])
     return old, last[0]
+
+
+def _by_numbers(function: Function, scalar: Function, first: Any, values: list[Any]) -> tuple[Any, Any]:
+    """The same in Python numbers, and at once where steps change nothing: of many that try a lock, one has it."""
+    count, at, run = len(values[0]), 0, SHORT
+    old = np.empty(count, first.dtype)
+    now = np.array(first)
+    while at < count:
+        results = function(now, *[value[at:] for value in values])
+        changes = np.flatnonzero(results != now)
+        idle = int(changes[0]) if len(changes) else count - at
+        old[at : at + idle + 1] = now
+        now = np.array(results[idle]) if len(changes) else now
+        at += idle + 1
+        if idle >= SHORT or at >= count:
+            continue
+        number, olds = now.item(), []
+        for step in zip(*[value[at : at + run].tolist() for value in values], strict=True):
+            olds.append(number)
+            number = scalar(number, *step)
+        old[at : at + run] = olds
+        now = np.array(number, first.dtype)
+        at, run = at + run, 2 * run
+    return old, now

@@ -119,13 +119,14 @@ def test_reduction(name: str, kind: str, spread: str) -> None:
 
 @pytest.mark.parametrize("width", [16, 32, 64])
 @pytest.mark.parametrize("spread", ["apart", "few", "one"])
-def test_compare_and_swap(width: int, spread: str) -> None:
+@pytest.mark.parametrize("values", [4, 150])
+def test_compare_and_swap(width: int, values: int, spread: str) -> None:
     """A lane swaps where it finds what it compares with, which a lane before it may have put there."""
     size = width // 8
     register = {16: "%h", 32: "%r", 64: "%d"}[width]
     index = places(spread).astype(np.uint32)
     rng = np.random.default_rng(3)
-    at, by = (rng.integers(0, 4, THREADS).astype(f"u{size}") for _ in range(2))
+    at, by = (rng.integers(0, values, THREADS).astype(f"u{size}") for _ in range(2))
     body = read(size, f"b{width}", f"{register}20")
     body += f"add.u{width} {register}22, {register}20, 1;"
     body += f"atom.global.cas.b{width} {register}21, [%d10], {register}20, {register}22;"
