@@ -150,6 +150,17 @@ def _ring(size: int, rng: np.random.Generator) -> Launch:
     return Launch(str(clusters * size), arguments, {"out": tiles}, block="64", cluster=str(size))
 
 
+def _remote_arrivals(width: int, rng: np.random.Generator) -> Launch:
+    height, rounds, threads = 4, 3, 64
+    x = rng.integers(-99, 100, (height, width, rounds, threads), np.int32)
+    # Clusters of two by two blocks; the first block of each tells of all four.
+    parts = x.sum(3).reshape(height // 2, 2, width // 2, 2, rounds).cumsum(4)
+    out = np.zeros((height, width, rounds, 4), np.int32)
+    out[::2, ::2] = parts.transpose(0, 2, 4, 1, 3).reshape(height // 2, width // 2, rounds, 4)
+    arguments = {"x": x, "out": np.zeros(out.shape, np.int32), "rounds": f"i32:{rounds}"}
+    return Launch(f"{width},{height}", arguments, {"out": out}, block=str(threads))
+
+
 # file, without the ending; kernel
 LIBRARIES = (
     ("library", Kernel("sort_pairs", (1, 3), _sort_pairs)),
@@ -164,4 +175,5 @@ LIBRARIES = (
     ("fragments", Kernel("warp_words", (1, 64, 300), _warp_words)),
     ("clusters", Kernel("spread_histogram", (1, 256, 5000), _spread_histogram)),
     ("clusters", Kernel("ring", (1, 2, 8), _ring)),
+    ("clusters", Kernel("remote_arrivals", (2, 6), _remote_arrivals)),
 )
