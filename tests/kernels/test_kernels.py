@@ -1,4 +1,4 @@
-"""Every kernel of the table, launched from the command line, against numpy."""
+"""Every kernel of the table, launched on the emulator; `tests/cuda` launches them on both devices."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ ENTRY = re.compile(r"\.entry\s+([\w$]+)\(")
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_kernel_computes_what_numpy_says(
-    case: Case, device: str, processes: Processes, tmp_path: Path
-) -> None:
+def test_a_kernel_computes_what_numpy_says(case: Case, processes: Processes, tmp_path: Path) -> None:
     """A kernel leaves in its buffers what its source says, at every size."""
-    assert not left_by(case, device, tmp_path, processes).wrong
+    assert not left_by(case, "cpu", tmp_path, processes).wrong
 
 
 # Tested by what they print, count or end with; the last one on a GPU alone, for its TMA.
