@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +95,7 @@ class Row:
     case: Case
     cpu: str
     cuda: str
-    both: Compared
+    both: Compared | None
 
 
 def agreement(case: Case, processes: Processes, devices: Sequence[str]) -> Row:
@@ -101,42 +105,51 @@ def agreement(case: Case, processes: Processes, devices: Sequence[str]) -> Row:
         with tempfile.TemporaryDirectory() as folder:
             left[device] = left_by(case, device, Path(folder), processes)
     both = [left[device] for device in devices if left[device].buffers]
-    nothing = Compared(frozenset(), "")
     wrong = {device: each.wrong for device, each in left.items()}
-    return Row(
-        case, wrong["cpu"], wrong.get("cuda", ""), compared(case, *both) if len(both) == 2 else nothing
-    )
+    return Row(case, wrong["cpu"], wrong.get("cuda", ""), compared(case, *both) if len(both) == 2 else None)
 
 
 def _line(rows: list[Row], devices: Sequence[str]) -> str:
     """A kernel at all its sizes: numpy's word on each device, and whether they leave the same bytes."""
-    case = rows[0].case
+    case, compared_rows = rows[0].case, [row.both for row in rows if row.both]
     cpu = "differs" if any(row.cpu for row in rows) else "as numpy"
-    cuda = "differs" if any(row.cuda for row in rows) else "as numpy"
-    reasons = sorted({reason for row in rows for reason in row.both.reasons})
-    both = "other bytes" if any(row.both.wrong for row in rows) else "; ".join(reasons) or "same bytes"
-    if "cuda" not in devices:
-        cuda = both = "-"
+    cuda = "differs" if any(row.cuda for row in rows) else "as numpy" if "cuda" in devices else "-"
+    reasons = sorted({reason for both in compared_rows for reason in both.reasons})
+    if len(compared_rows) < len(rows):
+        words = "-"
+    elif any(both.wrong for both in compared_rows):
+        words = "other bytes"
+    else:
+        words = "; ".join(reasons) or "same bytes"
     sizes = ",".join(str(row.case.size) for row in rows)
-    return f"{case.compiler:7} {case.name:40} {sizes:18} {cpu:9} {cuda:9} {both}"
+    return f"{case.compiler:7} {case.name:40} {sizes:18} {cpu:9} {cuda:9} {words}"
+
+
+def _rows(cases: list[Case], devices: Sequence[str]) -> list[Row]:
+    processes = Processes()
+    rows = [agreement(case, processes, devices) for case in cases]
+    processes.close()
+    return rows
 
 
 def main(pattern: str = "") -> int:
     """Print a line a kernel, what is wrong, and counts by compiler; 1 if anything is wrong."""
     devices = ("cpu", "cuda") if gpu_count() else ("cpu",)
-    processes = Processes()
     cases = [case for case in CASES if re.search(pattern, str(case))]
+    workers = os.cpu_count() or 1
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        shares = pool.map(partial(_rows, devices=devices), (cases[n::workers] for n in range(workers)))
+        found = {str(row.case): row for share in shares for row in share}
     counts: Counter[str] = Counter()
     wrong = []
     print(f"{'':7} {'kernel':40} {'sizes':18} {'cpu':9} {'cuda':9} bytes")
     for _, group in groupby(cases, lambda case: (case.path, case.kernel.entry)):
-        rows = [agreement(case, processes, devices) for case in group]
-        print(_line(rows, devices), flush=True)
+        rows = [found[str(case)] for case in group]
+        print(_line(rows, devices))
         counts[rows[0].case.compiler] += 1
         for row in rows:
-            texts = {"cpu": row.cpu, "cuda": row.cuda, "both": row.both.wrong}
+            texts = {"cpu": row.cpu, "cuda": row.cuda, "both": row.both.wrong if row.both else ""}
             wrong += [f"{row.case} on {device}: {text}" for device, text in texts.items() if text]
-    processes.close()
     print(f"\n{sum(counts.values())} kernels:", ", ".join(f"{n} by {name}" for name, n in counts.items()))
     print(*wrong, sep="\n")
     return 1 if wrong else 0
