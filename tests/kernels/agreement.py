@@ -120,7 +120,7 @@ def _line(rows: list[Row], devices: Sequence[str]) -> str:
     elif any(both.wrong for both in compared_rows):
         words = "other bytes"
     else:
-        words = "; ".join(reasons) or "same bytes"
+        words = "; ".join(reasons) or "same bytes" + (", though free to differ" if case.kernel.free else "")
     sizes = ",".join(str(row.case.size) for row in rows)
     return f"{case.compiler:7} {case.name:40} {sizes:18} {cpu:9} {cuda:9} {words}"
 
