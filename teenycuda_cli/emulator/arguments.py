@@ -26,6 +26,8 @@ class Argument(NamedTuple):
 
 MASK = Argument("m", Kept("p", 1), Register(-1, "m", "pred", 1, "p"))
 """The lanes that carry an instruction out."""
+WRITES = Argument("w", Kept("p", 1), Register(-2, "w", "pred", 1, "p"))
+"""The lanes for which registers are written; None: no other lives."""
 
 
 @cache

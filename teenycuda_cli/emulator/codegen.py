@@ -38,7 +38,7 @@ from teenycuda_cli.emulator.keeping import choose_tags
 from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.recording import HOT, StepEmitter, are_values
-from teenycuda_cli.emulator.steps import Step, special_register
+from teenycuda_cli.emulator.steps import Step, StraightBlock, special_register
 from teenycuda_cli.emulator.tiling import plan, write
 from teenycuda_cli.emulator.values import wrap
 
@@ -51,6 +51,7 @@ class BlockEmitter(StepEmitter):
     def __init__(self, program: Program, loops: dict[int, Loop]) -> None:
         """`loops` are those of the program."""
         super().__init__(program)
+        self.straight: dict[int, StraightBlock] = {}  # blocks that need no source
         self._alike: dict[Hashable, str] = {}  # likeness → the function of a step
         self._hot = frozenset(
             number
@@ -63,10 +64,8 @@ class BlockEmitter(StepEmitter):
         """Append the function of a block to `source`."""
         self.block = block
         self.lines = []
-        self.ending = ""
-        self._pool = {}
-        for number, dtype in enumerate(self.dtypes):
-            self._pool.setdefault(dtype, []).append(number)
+        self.ending, self.following = "", None
+        self._pool = {dtype: numbers.copy() for dtype, numbers in self._buffers.items()}
         self._holders, self._numbers, self._unheld = {}, {}, []
         self.steps = []
         self.is_hot = block.number in self._hot
@@ -90,10 +89,13 @@ class BlockEmitter(StepEmitter):
             if tiling is not None and tiling.tiled and op is tiling.tiled[-1]:
                 self.flush()
                 self.lines = [*exact, *write(self, tiling, self.accesses, self.lines)]
-        self._write_back(block)
         if not self.ending:
-            successor = block.successors[0] if block.successors else -1
-            self.ending = f"(({successor}, m),)" if successor >= 0 else "()"
+            self.go_to(block.successors[0] if block.successors else -1)
+        written = [r for r in self._last_def if r.home >= 0 and r in block.live_out]
+        if self.following is not None and not self.is_hot and not self.lines:
+            self.straight[block.number] = self._straight(written)
+            return
+        self._write_back(written)
         self.source.append(f"def B{block.number}(S, m, w):")
         self.source += [f"  {line}" for line in (*opening, *self.lines)]
         self.source.append(f"  return {self.ending}")
@@ -132,22 +134,34 @@ class BlockEmitter(StepEmitter):
         take = self.bind(itemgetter(*[register.home for register in read]))
         return [f"{', '.join([f'v{register.number}' for register in read])} = {take}(S.R)"]
 
-    def _write_back(self, block: BasicBlock) -> None:
+    def _straight(self, written: list[Register]) -> StraightBlock:
+        """The block as data."""
+        for register in written:
+            if self._may_be_old(register):
+                owned = (fixed(register.home), self._registers[register])
+                self.steps.append(Step(compute.keep, "", (register,), owned))
+        outputs = [(self._registers[register], self.kept(register).dtype) for register in written]
+        assert self.following is not None
+        return StraightBlock(self.steps, outputs, self.following)
+
+    def _write_back(self, written: list[Register]) -> None:
         self.flush()
-        written = [r for r in self._last_def if r.home >= 0 and r in block.live_out]
         if not written:
             return
         homes = self.bind(tuple([(register.home, self.kept(register).dtype) for register in written]))
         self.lines.append(f"S.put({homes}, ({''.join([f'{self._owned(r)}, ' for r in written])}), w)")
 
     def _owned(self, register: Register) -> str:
-        """The register's value; a copy where a predicate may have left an earlier one, of the pool."""
+        """The register's value; a copy where that is needed."""
+        name = f"v{register.number}"
+        return f"S.keep({register.home}, {name})" if self._may_be_old(register) else name
+
+    def _may_be_old(self, register: Register) -> bool:
+        """Whether a predicate may have left it an earlier value of the block, in an array of the pool."""
         last = self.block.ops[self._last_def[register]]
-        if last.predicate is not None and any(
+        return last.predicate is not None and any(
             register in op.writes for op in self.block.ops if op is not last
-        ):
-            return f"S.keep({register.home}, v{register.number})"
-        return f"v{register.number}"
+        )
 
     # ------------------------------------------------------------- value ops
 
@@ -220,7 +234,7 @@ class BlockEmitter(StepEmitter):
         assert isinstance(register, Register)
         opcode = op.instruction.opcode
         if opcode == "mov" and len(sources) == 1:
-            self._move(op, register, arguments[0])
+            self.move(op, register, arguments[0])
         elif opcode == "selp":
             self._select(op, register, arguments)
         else:
@@ -246,6 +260,8 @@ class BlockEmitter(StepEmitter):
             )
             name = self._functions[key] = self.bind(run)
         targets = [f"v{d.number}" if isinstance(d, Register) else "_" for d in destinations]
+        if self.step(op, destinations, name, (fixed(0), *arguments)):
+            return
         call = f"{name}(S, 0, {', '.join(a.text for a in arguments)})"
         if op.predicate is None:
             self.line(f"{', '.join(targets)} = {call}")
@@ -256,7 +272,8 @@ class BlockEmitter(StepEmitter):
             if isinstance(destination, Register):
                 self.assign(op, destination, temporary)
 
-    def _move(self, op: Op, register: Register, argument: Argument) -> None:
+    def move(self, op: Op, register: Register, argument: Argument) -> None:
+        """Write a register's value into another register, or a constant."""
         kept = self.kept(register)
         known = self._known(kept, argument)
         if known is not None:
@@ -315,29 +332,35 @@ class BlockEmitter(StepEmitter):
 
     def _select(self, op: Op, register: Register, arguments: list[Argument]) -> None:
         kept = self.kept(register)
-        texts = []
-        for argument, type_name in zip(arguments[:2], op.operation.sources, strict=False):
-            if kept.tag == "i":
-                if argument.constant is not None:
-                    texts.append(str(wrap(argument.constant, kept.width)))
-                elif argument.kept.tag == "i":
-                    texts.append(argument.text)
-                else:
-                    bits = np.dtype(f"i{kept.width // 8}")
-                    texts.append(f"{self.function(bits_of, bits, argument.kept.raw_nan)}({argument.text})")
-            elif argument.kept.tag == kept.tag:
-                settle = argument.kept.raw_nan and not kept.raw_nan
-                texts.append(f"{self.bind(canonical)}({argument.text})" if settle else argument.text)
-            elif argument.constant is not None:
-                texts.append(self.bind_scalar(compute.constant(argument.constant, type_name)))
-            else:
-                texts.append(
-                    f"{self.function(floats_of, kept.dtype, argument.kept.width)}(S, {argument.text})"
-                )
+        choices = [
+            self._choice(kept, argument, type_name)
+            for argument, type_name in zip(arguments[:2], op.operation.sources, strict=False)
+        ]
         number = self.buffer(register, kept.dtype)
         run = self.function(compute.selector, kept.dtype)
-        call = f"{run}(S, {number}, {texts[0]}, {texts[1]}, {arguments[2].text})"
-        self.assign(op, register, call)
+        if self.step(op, (register,), run, (fixed(number), *choices, arguments[2])):
+            return
+        texts = ", ".join([argument.text for argument in (*choices, arguments[2])])
+        self.assign(op, register, f"{run}(S, {number}, {texts})")
+
+    def _choice(self, kept: Kept, argument: Argument, type_name: str) -> Argument:
+        """What `selp` may choose, as its register keeps it."""
+        if argument.constant is not None:
+            if kept.tag == "i":
+                return fixed(wrap(argument.constant, kept.width))
+            scalar = compute.constant(argument.constant, type_name)
+            return Argument(self.bind_scalar(scalar), kept, scalar=scalar)
+        text = argument.text
+        if kept.tag == argument.kept.tag:
+            if not argument.kept.raw_nan or kept.raw_nan:
+                return argument
+            text = f"{self.bind(canonical)}({text})"
+        elif kept.tag == "i":
+            bits = np.dtype(f"i{kept.width // 8}")
+            text = f"{self.function(bits_of, bits, argument.kept.raw_nan)}({text})"
+        else:
+            text = f"{self.function(floats_of, kept.dtype, argument.kept.width)}(S, {text})"
+        return Argument(text, kept)
 
     def _compute(self, op: Op, register: Register, arguments: list[Argument]) -> None:
         operation = op.operation

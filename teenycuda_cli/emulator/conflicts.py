@@ -154,7 +154,7 @@ def _one_by_one(what: Change, first: Any, values: list[Any]) -> tuple[Any, Any]:
 
 
 def _by_numbers(function: Function, scalar: Function, first: Any, values: list[Any]) -> tuple[Any, Any]:
-    """The same in Python numbers, and at once where steps change nothing: of many that try a lock, one has it."""
+    """The same in Python numbers, and at once where steps change nothing: of many, one gets a lock."""
     count, at, run = len(values[0]), 0, SHORT
     old = np.empty(count, first.dtype)
     now = np.array(first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -27,6 +27,7 @@ from teenycuda_cli.emulator.ir import (
     Special,
 )
 from teenycuda_cli.emulator.program import Program
+from teenycuda_cli.emulator.steps import Step
 from teenycuda_cli.emulator.values import wrap
 from teenycuda_cli.errors import UnsupportedError
 
@@ -35,6 +36,7 @@ _BITS = {32: np.uint32, 64: np.uint64}
 
 
 _WHOLE = Kept("i", 64)
+_kept = cache(Kept)
 
 
 @cache
@@ -58,7 +60,7 @@ class Emitter:
             "K_int32": np.dtype(np.int32),
             "K_int64": np.dtype(np.int64),
         }
-        self._kept = {r: Kept(r.tag, r.width, r.raw_nan) for r in program.registers}
+        self._kept = {r: _kept(r.tag, r.width, r.raw_nan) for r in program.registers}
         self._registers = {r: Argument(f"v{r.number}", kept, r) for r, kept in self._kept.items()}
         self.source: list[str] = []
         self.dtypes: list[Any] = []  # of the pool
@@ -73,8 +75,10 @@ class Emitter:
         self.block: BasicBlock = program.blocks[0]
         self.lines: list[str] = []
         self.ending = ""
+        self.following: Step | int | None = None  # the ending as data, if it can be that
         self.op: Op | None = None
-        self._pool: dict[Any, list[int]] = {}
+        self._buffers: dict[Any, list[int]] = {}  # of the pool, by dtype
+        self._pool: dict[Any, list[int]] = {}  # those that hold nothing now
         self._holders: dict[int, set[Register]] = {}  # buffer → registers whose value lies in it
         self._numbers: dict[Register, set[int]] = {}  # the same the other way round
         self._unheld: list[int] = []
@@ -107,6 +111,17 @@ class Emitter:
     def leave(self, ending: str) -> None:
         """How the function ends: an expression of (block, mask) pairs, evaluated after the write-back."""
         self.ending = ending
+
+    def leave_by(self, run: Callable[..., Any], *arguments: Argument) -> None:
+        """The same with the pairs that `run(lanes, *arguments)` gives."""
+        name = self.bind(run)
+        self.following = Step(run, name, (), arguments)
+        self.ending = f"{name}(S, {', '.join([argument.text for argument in arguments])})"
+
+    def go_to(self, block: int) -> None:
+        """The same with all lanes going to one block, or nowhere (-1)."""
+        self.following = block
+        self.ending = f"(({block}, m),)" if block >= 0 else "()"
 
     @property
     def next_block(self) -> int:
@@ -231,6 +246,7 @@ class Emitter:
         else:
             number = len(self.dtypes)
             self.dtypes.append(dtype)
+            self._buffers.setdefault(dtype, []).append(number)
         self._hold(register, number)
         return number
 
@@ -356,6 +372,14 @@ class Emitter:
         if item not in self.parameters:
             self.parameters.append(item)
         return self.parameters.index(item)
+
+    def step(self, op: Op, destinations: Sequence[Source], run: str, arguments: Sequence[Argument]) -> bool:
+        """Let what calls `run` (or, without a name, copies) be data and no source; False where it cannot."""
+        return False
+
+    def move(self, op: Op, register: Register, argument: Argument) -> None:
+        """Write a register's value into another register, or a constant."""
+        raise NotImplementedError
 
     def read_parameter(self, op: Op, register: Register, offset: int, dtype: Any) -> None:
         """A place in the kernel's parameters into a register."""

@@ -77,11 +77,13 @@ def _spread(
     ops: list[Op], found: set[Register], begins: Callable[[Op], bool], without: Set[Register] = frozenset()
 ) -> None:
     """Add the floats that some operations write, and all that get them by copies."""
-    changed = True
-    while changed:
-        changed = False
-        for op in ops:
-            if begins(op) or (is_copy(op) and any(register in found for register in op.operands[1:])):
-                new = {r for r in op.writes if r.tag in _TAGS} - found - without
-                found |= new
-                changed = changed or bool(new)
+    for op in ops:
+        if begins(op):
+            found.update(r for r in op.writes if r.tag in _TAGS and r not in without)
+    copies = [op for op in ops if is_copy(op)]
+    before = -1
+    while len(found) > before:
+        before = len(found)
+        for op in copies:
+            if any(register in found for register in op.operands[1:]):
+                found.update(r for r in op.writes if r.tag in _TAGS and r not in without)

@@ -33,7 +33,9 @@ class Kernel:
         exec(
             compile(source, f"<kernel {program.entry}>", "exec"), namespace
         )  # the generator's text, no one else's
-        self.functions: list[Callable[..., Any]] = [namespace[f"B{block.number}"] for block in program.blocks]
+        self.functions: list[Callable[..., Any]] = [
+            emitter.straight.get(block.number) or namespace[f"B{block.number}"] for block in program.blocks
+        ]
         self.first = program.functions[program.entry].first
         self.sizes = [len(block.ops) for block in program.blocks]
         self.ranks = [block.rank for block in program.blocks]

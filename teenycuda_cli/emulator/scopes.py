@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from teenycuda_cli.emulator.ir import Constant, Frame, FunctionBody, Register, Source, Wide, width_of
 from teenycuda_cli.ptx.syntax import (
@@ -40,12 +42,11 @@ class Scopes:
         self.shared = shared
         self.open: list[Scope] = [Scope()]
         self.entered = 0
-        self.known: dict[str, Source] = {}  # what names mean, looked up already; empty where that may change
+        self.known: dict[str, Source] = {}  # what names mean here, of those looked up already
 
     def enter(self, statements: tuple[Statement, ...]) -> None:
         """Open a scope: its labels are known from the beginning."""
         self.entered += 1
-        self.known.clear()
         mark = f"{self.function.name}:{self.entered}:"
         scope = Scope(mark=mark)
         for statement in statements:
@@ -58,17 +59,23 @@ class Scopes:
             elif isinstance(statement, LabelTable):
                 scope.tables[statement.name] = mark + statement.name, statement.targets
         self.open.append(scope)
+        self._forget(scope.labels, scope.tables)
 
     def leave(self) -> None:
         """Close the innermost scope."""
-        self.open.pop()
-        self.known.clear()
+        scope = self.open.pop()
+        self._forget(scope.registers, scope.vectors, scope.variables, scope.labels, scope.wide, scope.tables)
+
+    def _forget(self, *names: Iterable[str]) -> None:
+        """Look names up again, which mean something else from here on."""
+        for name in chain.from_iterable(names):
+            self.known.pop(name, None)
 
     def declare(self, statement: Registers | Variable) -> None:
         """A `.reg` statement or a variable of the innermost scope."""
         scope = self.open[-1]
-        self.known.clear()
         if isinstance(statement, Registers):
+            self.known.clear()
             for item in statement.registers:
                 if item.type == "b128":
                     numbers = [""] if item.count is None else map(str, range(item.count))
@@ -82,7 +89,9 @@ class Scopes:
                     )
                 else:
                     scope.registers[item.name] = self.register(item.name, item.type)
-        elif statement.space == "shared":
+            return
+        self._forget((statement.name,))
+        if statement.space == "shared":
             if statement.offset in self.shared:
                 scope.variables[statement.name] = Constant(self.shared[statement.offset])
         elif statement.space in {"local", "param"}:
@@ -91,12 +100,12 @@ class Scopes:
     def mark(self, name: str) -> None:
         """A label of the innermost scope that the text does not have."""
         scope = self.open[-1]
-        self.known.clear()
+        self._forget((name,))
         scope.labels[name] = scope.mark + name
 
     def hide(self, name: str, variable: Variable) -> None:
         """A variable of the innermost scope that the text does not have, like another one."""
-        self.known.clear()
+        self._forget((name,))
         self.open[-1].variables[name] = self.frame(replace(variable, name=name, space="param"))
 
     def frame(self, variable: Variable) -> Frame:

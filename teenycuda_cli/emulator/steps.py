@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from teenycuda_cli.emulator import special
+from teenycuda_cli.emulator.arguments import MASK, WRITES, Argument
 from teenycuda_cli.emulator.compute import both, chosen, negate
 from teenycuda_cli.emulator.ir import Register, Source
 
@@ -25,59 +26,123 @@ class Step(NamedTuple):
     run: Callable[..., Any] | None
     name: str  # of `run` in generated source
     destinations: Sequence[Source]
-    arguments: Sequence[Any]  # of Argument
+    arguments: Sequence[Argument]
+
+
+class _Layout:
+    """Where the values of steps lie in a list: constants and results first, inputs behind, from the end."""
+
+    __slots__ = ("calls", "inputs", "places", "values", "written")
+
+    def __init__(self, *known: Argument) -> None:
+        """`known` are the last inputs."""
+        self.values: list[Any] = []
+        self.calls: list[
+            tuple[Any, Any, Any]
+        ] = []  # function, where its results go, what takes its arguments
+        self.inputs = [*known[::-1]]
+        self.places = {argument.register: -1 - at for at, argument in enumerate(self.inputs)}
+        self.written: dict[Register, None] = {}
+
+    def take(self, arguments: Sequence[Argument]) -> list[int]:
+        """The places of arguments; those that are not there yet become inputs."""
+        taken = []
+        values, places = self.values, self.places
+        for argument in arguments:
+            register = argument.register
+            if register is None:
+                place = len(values)
+                values.append(argument.scalar if argument.constant is None else argument.constant)
+            else:
+                known = places.get(register)
+                if known is None:
+                    self.inputs.append(argument)
+                    known = places[register] = -len(self.inputs)
+                place = known
+            taken.append(place)
+        return taken
+
+    def add(self, step: Step) -> None:
+        """One more step."""
+        run, _, destinations, arguments = step
+        taken = self.take(arguments)
+        values = self.values
+        first = len(values)
+        for destination in destinations:
+            if isinstance(destination, Register):
+                self.written[destination] = None
+                self.places[destination] = taken[0] if run is None else len(values)
+            if run is not None:
+                values.append(None)
+        if run is not None:
+            count = len(values) - first
+            where = first if count == 1 else slice(first, len(values)) if count else None
+            self.calls.append((run, where, _getter(taken)))
 
 
 class Steps:
     """A run of steps, ready: (lanes, *inputs) → the values of `outputs`."""
 
-    __slots__ = ("_outputs", "_steps", "_values", "inputs", "outputs")
+    __slots__ = ("_calls", "_outputs", "_values", "inputs", "outputs")
 
     def __init__(self, steps: Sequence[Step], wanted: Callable[[Register], bool]) -> None:
         """`wanted` tells which registers are read later; `inputs` is what must be given, in that order."""
-        self._values: list[Any] = []
-        self._steps: list[tuple[Any, Any, Any]] = []
-        inputs: list[str] = []
-        places: dict[Register, int] = {}  # inputs lie behind all else, and are counted from the end
-        written: dict[Register, None] = {}
-        for run, _, destinations, arguments in steps:
-            taken = []
-            for argument in arguments:
-                register = argument.register
-                if register is None:
-                    place = len(self._values)
-                    self._values.append(argument.scalar if argument.constant is None else argument.constant)
-                else:
-                    known = places.get(register)
-                    if known is None:
-                        inputs.append(argument.text)
-                        known = places[register] = -len(inputs)
-                    place = known
-                taken.append(place)
-            made = []
-            for destination in destinations:
-                made.append(len(self._values))
-                if isinstance(destination, Register):
-                    written[destination] = None
-                    places[destination] = taken[0] if run is None else made[-1]
-                if run is not None:
-                    self._values.append(None)
-            if run is not None:
-                where = made[0] if len(made) == 1 else slice(made[0], made[-1] + 1) if made else None
-                self._steps.append((run, where, _getter(taken)))
-        self.inputs = inputs[::-1]
-        self.outputs = [register for register in written if wanted(register)]
-        self._outputs = _getter([places[register] for register in self.outputs])
+        layout = _Layout()
+        for step in steps:
+            layout.add(step)
+        self._values, self._calls = layout.values, layout.calls
+        self.inputs = [argument.text for argument in layout.inputs[::-1]]
+        self.outputs = [register for register in layout.written if wanted(register)]
+        self._outputs = _getter([layout.places[register] for register in self.outputs])
 
     def __call__(self, lanes: Any, *inputs: Any) -> Any:
         """Go through the steps."""
         values = [*self._values, *inputs]
-        for run, where, take in self._steps:
+        for run, where, take in self._calls:
             if where is None:
                 run(lanes, *take(values))
             else:
                 values[where] = run(lanes, *take(values))
         return self._outputs(values)
+
+
+class StraightBlock:
+    """A block that is all steps: (lanes, mask, those that are written) → pairs of block and mask."""
+
+    __slots__ = ("_arguments", "_calls", "_homes", "_inputs", "_outputs", "_run", "_target", "_values")
+
+    def __init__(
+        self, steps: Sequence[Step], outputs: Sequence[tuple[Argument, Any]], ending: Step | int
+    ) -> None:
+        """`outputs` live across blocks, with their dtypes; then comes the ending, or a block (-1: none)."""
+        layout = _Layout(MASK, WRITES)
+        for step in steps:
+            layout.add(step)
+        self._outputs = _getter(layout.take([argument for argument, _ in outputs]))
+        self._homes = tuple([(_home(argument), dtype) for argument, dtype in outputs])
+        self._run, self._target = (None, ending) if isinstance(ending, int) else (ending.run, -1)
+        self._arguments = _getter([] if isinstance(ending, int) else layout.take(ending.arguments))
+        self._values, self._calls = layout.values, layout.calls
+        self._inputs = _getter([_home(argument) for argument in layout.inputs[:1:-1]])
+
+    def __call__(self, lanes: Any, mask: Any, writes: Any) -> Any:
+        """Go through the steps, give registers their values, and go on."""
+        values = [*self._values, *self._inputs(lanes.R), mask, writes]
+        for run, where, take in self._calls:
+            if where is None:
+                run(lanes, *take(values))
+            else:
+                values[where] = run(lanes, *take(values))
+        if self._homes:
+            lanes.put(self._homes, self._outputs(values), writes)
+        if self._run is not None:
+            return self._run(lanes, *self._arguments(values))
+        return ((self._target, mask),) if self._target >= 0 else ()
+
+
+def _home(argument: Argument) -> int:
+    assert argument.register is not None
+    return argument.register.home
 
 
 def _getter(places: Sequence[int]) -> Callable[[list[Any]], Any]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.access import shifted
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
@@ -39,15 +38,13 @@ def cvta(emit: Emitter, op: Op) -> None:
     register = op.operands[0]
     assert isinstance(register, Register)
     delta = _WINDOWS.get(space_of(modifiers["space"]), 0)
-    text = emit.integer(op.operands[1], register.width)
-    run = emit.function(shifted, -delta if modifiers["to"] else delta)
-    if delta:
-        emit.assign(op, register, f"{run}(S, {text})")
+    argument = emit.integer_argument(op.operands[1], register.width)
+    if not delta:
+        emit.move(op, register, argument)
         return
-    source = op.operands[1]
-    if isinstance(source, Register) and not emit.alias(register, source):
-        text = f"{emit.bind(compute.duplicate)}({text})"
-    emit.assign(op, register, text)
+    run = emit.function(shifted, -delta if modifiers["to"] else delta)
+    if not emit.step(op, (register,), run, (argument,)):
+        emit.assign(op, register, f"{run}(S, {argument.text})")
 
 
 @effect(

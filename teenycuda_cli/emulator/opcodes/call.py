@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator import faults, frames
+from teenycuda_cli.emulator.arguments import MASK, WRITES, Argument, fixed
 from teenycuda_cli.emulator.builtin import AssertFail, BuiltIn
-from teenycuda_cli.emulator.compute import both, plus64
+from teenycuda_cli.emulator.compute import Kept, both, plus64
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.heap import Free, Malloc
-from teenycuda_cli.emulator.ir import Frame, Group, Label, Op, Source
+from teenycuda_cli.emulator.ir import Frame, FunctionBody, Group, Label, Op, Source
 from teenycuda_cli.emulator.printing import Print
 from teenycuda_cli.emulator.program import Program, callee
 
@@ -23,7 +24,6 @@ _BUILT_IN: dict[str, type[BuiltIn]] = {
     "malloc": Malloc,
     "free": Free,
 }
-_INT32 = "K_int32"
 _INT64 = "K_int64"
 
 
@@ -81,15 +81,31 @@ def call(emit: Emitter, op: Op) -> None:
         emit.line(f"{moved} = {emit.bind(Push(emit.program, op, body.frame_size))}(S, {base}, {ends}, m)")
     for argument, variable in zip(arguments, body.params, strict=True):
         offset = body.frame[f"0:{variable.name}"][0]
-        target = f"{emit.bind(plus64)}(S, {base}, {offset})" if base else str(body.frame_base + offset)
-        source = emit.argument(argument).text
-        emit.line(f"{emit.bind(frames.copy)}(S, m, {target}, {source}, {variable.size})")
+        target = _place(emit, body, base, offset)
+        _copy(emit, op, target, emit.argument(argument), variable.size)
     assert body.return_to is not None
-    emit.line(f"S.assign({body.return_to.home}, {emit.return_site(landing)}, m, w, {_INT32})")
+    site = (fixed(body.return_to.home), fixed(emit.return_site(landing)))
+    emit.call(op, [], emit.bind(_come_back), (MASK, WRITES, *site))
     if base:
         assert pointer is not None
         emit.line(f"S.assign({pointer.home}, {moved}, m, w, {_INT64})")
-    emit.leave(f"(({body.first}, m),)")
+    emit.go_to(body.first)
+
+
+def _come_back(lanes: Any, mask: Any, writes: Any, home: int, site: int) -> None:
+    """Lanes remember which call they came from."""
+    lanes.assign(home, site, mask, writes, np.dtype(np.int32))
+
+
+def _place(emit: Emitter, body: FunctionBody, base: str, offset: int) -> Argument:
+    """A place in a function's frame, behind the expression `base` where it calls itself."""
+    if base:
+        return Argument(f"{emit.bind(plus64)}(S, {base}, {offset})", Kept("i", 64))
+    return fixed(body.frame_base + offset)
+
+
+def _copy(emit: Emitter, op: Op, target: Argument, source: Argument, size: int | None) -> None:
+    emit.call(op, [], emit.bind(frames.copy), (MASK, target, source, fixed(size)))
 
 
 def land(emit: Emitter, op: Op) -> None:
@@ -103,9 +119,8 @@ def land(emit: Emitter, op: Op) -> None:
         emit.line(f"S.assign({pointer.home}, t0, m, w, {_INT64})")
     for target, variable in zip(returns, body.returns, strict=False):
         offset = body.frame[f"0:{variable.name}"][0]
-        source = f"{emit.bind(plus64)}(S, t0, {offset})" if body.recursive else str(body.frame_base + offset)
-        into = emit.argument(target).text
-        emit.line(f"{emit.bind(frames.copy)}(S, m, {into}, {source}, {variable.size})")
+        source = _place(emit, body, "t0" if body.recursive else "", offset)
+        _copy(emit, op, emit.argument(target), source, variable.size)
     for number, register in enumerate(emit.saved(body)):
         dtype = emit.bind(emit.kept(register).dtype)
         address = emit.argument(Frame(emit.block.function.spill_offset + 8 * number, 8)).text

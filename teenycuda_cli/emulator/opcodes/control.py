@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from teenycuda_cli.emulator import faults
+from teenycuda_cli.emulator.arguments import MASK, fixed
 from teenycuda_cli.emulator.compute import both, negate
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
@@ -40,7 +42,7 @@ def remaining(lanes: Any, predicate: Any, mask: Any, block: int) -> Any:
     return ((block, rest),)
 
 
-def spread(lanes: Any, value: Any, mask: Any, blocks: tuple[int, ...]) -> Any:
+def spread(lanes: Any, value: Any, mask: Any, blocks: Sequence[int]) -> Any:
     """Each lane goes to the block that its value numbers."""
     if type(value) is int:
         return ((blocks[value], mask),)
@@ -71,10 +73,10 @@ def bra(emit: Emitter, op: Op) -> None:
     assert isinstance(label, Label)
     target = emit.program.labels[label.name]
     if op.predicate is None:
-        emit.leave(f"(({target}, m),)")
+        emit.go_to(target)
         return
-    run = emit.bind(branch)
-    emit.leave(f"{run}(S, {predicate_text(op)}, m, {target}, {emit.next_block})")
+    taken, other = (emit.next_block, target) if op.negated else (target, emit.next_block)
+    emit.leave_by(branch, emit.argument(op.predicate), MASK, fixed(taken), fixed(other))
 
 
 @effect(
@@ -130,22 +132,33 @@ def ret(emit: Emitter, op: Op) -> None:
     if back is None:
         exit_(emit, op)
         return
-    run = emit.bind(spread)
-    sites = emit.bind(emit.return_sites)
-    value = f"S.R[{back.home}]"
+    run = Return(back.home, emit.return_sites)
     if op.predicate is None:
-        emit.leave(f"{run}(S, {value}, m, {sites})")
+        emit.leave_by(run, MASK)
         return
     mask = emit.mask(op)
     rest = f"{emit.bind(remaining)}(S, {predicate_text(op)}, m, {emit.next_block})"
-    emit.leave(f"(() if {mask} is False else {run}(S, {value}, {mask}, {sites})) + {rest}")
+    emit.leave(f"(() if {mask} is False else {emit.bind(run)}(S, {mask})) + {rest}")
+
+
+class Return:
+    """`ret`: lanes go back to where the register `home` says that they came from."""
+
+    def __init__(self, home: int, sites: list[int]) -> None:
+        """`sites` are the blocks behind the calls, by the number that lanes remember."""
+        self.home = home
+        self.sites = sites
+
+    def __call__(self, lanes: Any, mask: Any) -> Any:
+        """Pairs of block and mask."""
+        return spread(lanes, lanes.R[self.home], mask, self.sites)
 
 
 @effect("exit ", isa="control-flow-instructions-exit", ends_block=True, leaves=True)
 def exit_(emit: Emitter, op: Op) -> None:
     """The lanes are done."""
     if op.predicate is None:
-        emit.leave("()")
+        emit.go_to(-1)
     else:
         emit.leave(f"{emit.bind(remaining)}(S, {predicate_text(op)}, m, {emit.next_block})")
 
