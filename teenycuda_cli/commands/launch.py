@@ -31,7 +31,10 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
 @click.option("--cluster", metavar="X[,Y[,Z]]", help="Blocks a cluster.")
 @click.option("--cooperative", is_flag=True, help="All blocks at once, for a barrier of the whole grid.")
 @click.option(
-    "--shared", type=click.IntRange(0, 2**31 - 1), metavar="BYTES", help="Dynamic shared memory a block."
+    "--shared",
+    type=click.IntRange(0, 2**31 - 1),
+    metavar="BYTES",
+    help="Dynamic shared memory a block; by default what metadata tells, else 0.",
 )
 @click.option("--entry", metavar="NAME", help="The kernel, where the file has several.")
 @click.option(
@@ -52,7 +55,9 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
 @click.option(
     "--save", multiple=True, metavar="NAME=PATH", help="Save a buffer: .npy, .csv, .png, else raw bytes."
 )
-@click.option("--show", multiple=True, metavar="NAME", help="Show a buffer's values.")
+@click.option(
+    "--show", multiple=True, metavar="NAME", help="Show a buffer's values; a matrix as a picture, too."
+)
 @click.option(
     "--expect", multiple=True, metavar="NAME=WHAT", help="Check a buffer: @FILE, a fill, or an expression."
 )
@@ -121,6 +126,12 @@ def command(
 
     Contents are zeros, ones, arange[:START[:STEP]], rand[:LO:HI], randn[:MEAN:STD], randint:LO:HI, eye, nan,
     a number, or numbers with commas; without, a poison pattern shows what the kernel leaves unwritten.
+
+    NAME is yours to choose; other options and expressions know the argument by it. An expression is numpy over
+    the arguments as they were before the launch: x+y, a@b, 'where(x>0,x,0)', 'x.sum()'.
+
+    Exit codes: 0 all well, 1 a check failed, 2 usage, 3 the file, 4 a fault, 5 the emulator lacks something,
+    6 --timeout passed, 77 no such device.
 
     \b
     Example:

@@ -39,7 +39,11 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
 @click.option("--entry", metavar="NAME", help="Show this entry only.")
 @click.option("--cubin", type=click.Path(readable=False), metavar="OUT", help="Write the machine code here.")
 @click.option(
-    "-O", "opt_level", type=click.IntRange(0, 4), metavar="N", help="Optimization level, 0 to 3 (4 on a GPU)."
+    "-O",
+    "opt_level",
+    type=click.IntRange(0, 4),
+    metavar="N",
+    help="Optimization level: 0 to 3, or on a GPU 0 to 4; by default the highest.",
 )
 @click.option(
     "--max-registers", type=click.IntRange(1, 255), metavar="N", help="At most this many registers a thread."
