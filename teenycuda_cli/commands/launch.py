@@ -127,10 +127,10 @@ def command(
     Contents are zeros, ones, arange[:START[:STEP]], rand[:LO:HI], randn[:MEAN:STD], randint:LO:HI, eye, nan,
     a number, or numbers with commas; without, a poison pattern shows what the kernel leaves unwritten.
 
-    NAME is yours to choose; other options and expressions know the argument by it. An expression is numpy over
-    the arguments as they were before the launch: x+y, a@b, 'where(x>0,x,0)', 'x.sum()'.
+    NAME is yours to choose; other options and expressions know the argument by it. An expression is numpy
+    over the arguments as they were before the launch: x+y, a@b, 'where(x>0,x,0)', 'x.sum()'.
 
-    Exit codes: 0 all well, 1 a check failed, 2 usage, 3 the file, 4 a fault, 5 the emulator lacks something,
+    Exit codes: 0 all well, 1 a check failed, 2 usage, 3 the file, 4 a fault, 5 missing in the emulator,
     6 --timeout passed, 77 no such device.
 
     \b
