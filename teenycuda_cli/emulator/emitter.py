@@ -13,12 +13,10 @@ from teenycuda_cli.emulator.arguments import MASK, Argument, bits_of, constant_r
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.flow import saved
 from teenycuda_cli.emulator.ir import (
-    BasicBlock,
     Constant,
     FloatConstant,
     Frame,
     FunctionBody,
-    Group,
     KernelParameter,
     Not,
     Op,
@@ -26,6 +24,7 @@ from teenycuda_cli.emulator.ir import (
     Source,
     Special,
 )
+from teenycuda_cli.emulator.pool import Pool
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.steps import Step
 from teenycuda_cli.emulator.values import wrap
@@ -45,11 +44,12 @@ def _constant(value: int) -> Argument:
     return Argument(str(value), _WHOLE, constant=value)
 
 
-class Emitter:
+class Emitter(Pool):
     """What instructions use to write their code; `BlockEmitter` puts it together."""
 
     def __init__(self, program: Program) -> None:
         """Objects that the code uses are bound to names in `names`."""
+        super().__init__(program.blocks[0])
         self.program = program
         self.names: dict[str, Any] = {
             "both": compute.both,
@@ -57,35 +57,21 @@ class Emitter:
             "negate": compute.negate,
             "pick": compute.pick,
             "special": special.read,
-            "K_int32": np.dtype(np.int32),
             "K_int64": np.dtype(np.int64),
         }
         self._kept = {r: _kept(r.tag, r.width, r.raw_nan) for r in program.registers}
         self._registers = {r: Argument(f"v{r.number}", kept, r) for r, kept in self._kept.items()}
         self.source: list[str] = []
-        self.dtypes: list[Any] = []  # of the pool
         self.parameters: list[tuple[int, Any, Kept]] = []  # offset, dtype and register of each parameter read
         self.specials: set[str] = set()  # special registers read
         self.return_sites: list[int] = []
         self.streams = True  # all blocks are exact or tiled
         self.accesses: dict[Op, tuple[str, str]] = {}  # loads and stores of the block: function, address
-        self._last_read: dict[Register, int] = {}
         self._bound: dict[Any, str] = {}
         self._functions: dict[Any, str] = {}
-        self.block: BasicBlock = program.blocks[0]
         self.lines: list[str] = []
         self.ending = ""
         self.following: Step | int | None = None  # the ending as data, if it can be that
-        self.op: Op | None = None
-        self._buffers: dict[Any, list[int]] = {}  # of the pool, by dtype
-        self._pool: dict[Any, list[int]] = {}  # those that hold nothing now
-        self._holders: dict[int, set[Register]] = {}  # buffer → registers whose value lies in it
-        self._numbers: dict[Register, set[int]] = {}  # the same the other way round
-        self._unheld: list[int] = []
-        self._expiring: dict[int, list[Register]] = {}
-        self._last_use: dict[Register, int] = {}
-        self._last_def: dict[Register, int] = {}
-        self._index = 0
         self._temporaries = 0
 
     # ----------------------------------------------------------- names, text
@@ -232,73 +218,9 @@ class Emitter:
 
     # ---------------------------------------------------------- destinations
 
-    def buffer(self, register: Register, dtype: Any) -> int:
-        """A buffer number for a register's next array: of the pool, or ~home where it lives across blocks."""
-        if (
-            register.home >= 0
-            and self._last_def.get(register) == self._index
-            and register in self.block.live_out
-        ):
-            return ~register.home
-        free = self._pool.setdefault(dtype, [])
-        if free:
-            number = free.pop()
-        else:
-            number = len(self.dtypes)
-            self.dtypes.append(dtype)
-            self._buffers.setdefault(dtype, []).append(number)
-        self._hold(register, number)
-        return number
-
     def _out(self, register: Register, dtype: Any) -> str:
         number = self.buffer(register, dtype)
         return f"S.P[{number}]" if number >= 0 else f"S.fresh({~number}, {self.bind(dtype)})"
-
-    def lives_on(self, register: Register) -> bool:
-        """Whether the value being written now is kept for other blocks."""
-        return (
-            register.home >= 0
-            and register in self.block.live_out
-            and self._last_def.get(register) == self._index
-        )
-
-    def _release(self) -> None:
-        """Give the buffers of registers that are used no more back to the pool."""
-        for register in self._expiring.get(self._index, ()):
-            self._drop(register)
-        for number in self._unheld:
-            if number not in self._holders:
-                self._pool.setdefault(self.dtypes[number], []).append(number)
-        self._unheld = []
-
-    def _drop(self, register: Register) -> None:
-        """The register's value is in no buffer any more."""
-        for number in self._numbers.pop(register, ()):
-            holders = self._holders[number]
-            holders.discard(register)
-            if not holders:
-                del self._holders[number]
-                self._unheld.append(number)
-
-    def _hold(self, register: Register, number: int) -> None:
-        """The register's value lies in a buffer now; where it may keep its old value, in that one too."""
-        if self.op is None or self.op.predicate is None:
-            self._drop(register)
-        self._numbers.setdefault(register, set()).add(number)
-        self._holders.setdefault(number, set()).add(register)
-
-    def alias(self, destination: Register, source: Register) -> bool:
-        """Let two local registers share an array; False where a copy is needed."""
-        guarded = self.op is not None and self.op.predicate is not None
-        if guarded or self.lives_on(destination) or self._last_def.get(source, -1) >= self._index:
-            return False
-        numbers = tuple(self._numbers.get(source, ()))
-        if destination is not source:
-            self._drop(destination)
-        for number in numbers:
-            self._numbers.setdefault(destination, set()).add(number)
-            self._holders.setdefault(number, set()).add(destination)
-        return True
 
     def assign(self, op: Op, register: Register, text: str) -> None:
         """Write a register: where the instruction has a predicate, only for lanes that it holds for."""
@@ -310,33 +232,6 @@ class Emitter:
         if op.negated:
             predicate = f"negate({predicate})"
         self.line(f"{name} = pick(S, {predicate}, {text}, {name}, {self.bind(self.kept(register).dtype)})")
-
-    def only_read_before_writes(self, register: Register) -> bool:
-        """Whether a value made now is only computed with, in this block, before memory may change."""
-        if self.lives_on(register) or self._last_def.get(register) != self._index:
-            return False
-        last = self._last_use.get(register, -1)
-        for index in range(self._index + 1, last + 1):
-            op = self.block.ops[index]
-            value = op.operation.form.kind == "value"
-            if register in op.reads:
-                if register in op.writes or op.instruction.opcode in {"mov", "selp", "cvt"}:
-                    return False
-                if not value and (op.instruction.opcode != "st" or isinstance(op.operands[1], Group)):
-                    return False  # a store of one element copies what overlaps, one of several may not
-            if not value and index < last and not getattr(op.operation.form.build, "keeps_memory", False):
-                return False
-        return True
-
-    def is_used(self, source: Source) -> bool:
-        """Whether a destination is read at all."""
-        if not isinstance(source, Register):
-            return False
-        return source in self.block.live_out or self._last_read.get(source, -1) > self._index
-
-    def forget(self, register: Register) -> None:
-        """A destination that is written later, not by this block."""
-        self._last_def.pop(register, None)
 
     def constant_reader(self, scalar: Any) -> compute.Reader:
         """A reader that gives a constant."""
