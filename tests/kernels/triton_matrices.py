@@ -159,6 +159,27 @@ def _attention(n: int, rng: np.random.Generator) -> Launch:
     return Launch(str(n // 64), arguments, {"o": out}, tolerance={"o": (5e-3, 2e-3)})
 
 
+def _attention_backward(n: int, rng: np.random.Generator) -> Launch:
+    depth, scale = 32, 0.125
+    q, k, v, do = (rng.standard_normal((n, depth)).astype(np.float16) for _ in range(4))
+    wide_q, wide_k, wide_v, wide_do = (array.astype(np.float64) for array in (q, k, v, do))
+    scores = wide_q @ wide_k.T * scale
+    lse = np.log(np.exp(scores).sum(1))
+    weights = np.exp(scores - lse[:, None])
+    delta = (weights @ wide_v * wide_do).sum(1)
+    slope = weights * (wide_do @ wide_v.T - delta[:, None]) * scale
+    expected = {"dq": slope @ wide_k, "dk": slope.T @ wide_q, "dv": weights.T @ wide_do}
+    arguments: dict[str, str | Array] = {"q": q, "k": k, "v": v, "do": do}
+    arguments |= {"lse": lse.astype(np.float32), "delta": delta.astype(np.float32)}
+    arguments |= dict.fromkeys(expected, f"ptr:{n}x{depth}xf32=zeros") | {
+        "N": f"i32:{n}",
+        "scale": f"f32:{scale}",
+    }
+    # Weights and slopes are rounded to f16, 2^-11 relative, before they are multiplied.
+    tolerance = dict.fromkeys(expected, (1e-3, 1e-3))
+    return Launch(str(n // 64), arguments, expected, tolerance=tolerance)
+
+
 def _half_product(tile: int, n: int, rng: np.random.Generator) -> Launch:
     m, k = n + tile, 128
     a, b = rng.standard_normal((m, k)).astype(np.float16), rng.standard_normal((k, n)).astype(np.float16)
@@ -176,6 +197,7 @@ def _half_128(n: int, rng: np.random.Generator) -> Launch:
 
 
 EXPONENTIAL = Freedom("ex2.approx, and bf16 or f16 weights on either side of a tie", 8e-3, 8e-3)
+GRADIENT = Freedom("f16 weights on either side of a tie; sums in the order of the blocks", 1e-3, 1e-3)
 LARGE_SUMS = Freedom(SUM_ORDER.reason + ", here beside terms of thousands", 1e-5, 1e-3)
 HALF_ULP = Freedom("f16 results on either side of a tie, by the order of a tensor core's sums", 1e-3, 1e-4)
 
@@ -204,6 +226,12 @@ MATRICES = (
             ("e4m3", partial(_fp8, "e4m3", tile=64), {"c": SUM_ORDER}),
             ("e5m2", partial(_fp8, "e5m2", tile=64), {"c": SUM_ORDER}),
         )
+    ),
+    (
+        "attention_backward.sm80",
+        Kernel(
+            "attention_backward", (64, 192), _attention_backward, dict.fromkeys(("dq", "dk", "dv"), GRADIENT)
+        ),
     ),
     ("four_bits.sm80", Kernel("four_bits", (32, 96), _four_bits)),
     ("split_k.sm80", Kernel("split_k", (32, 64), _split_k)),

@@ -137,6 +137,31 @@ def scaled_formats(a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, c_ptr, N, K, BM: tl.c
     tl.store(c_ptr + rm[:, None] * N + rn[None, :], acc)
 
 
+@triton.jit
+def attention_backward(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, dk_ptr, dv_ptr, N, scale,
+                       BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    # A program for each block of keys goes over all queries; the weights are made anew of their logarithms.
+    rn = tl.program_id(0) * BN + tl.arange(0, BN)
+    rd = tl.arange(0, D)
+    keys = rn[:, None] * D + rd[None, :]
+    k = tl.load(k_ptr + keys)
+    v = tl.load(v_ptr + keys)
+    dk = tl.zeros((BN, D), tl.float32)
+    dv = tl.zeros((BN, D), tl.float32)
+    for start in range(0, N, BM):
+        rm = start + tl.arange(0, BM)
+        queries = rm[:, None] * D + rd[None, :]
+        q = tl.load(q_ptr + queries)
+        do = tl.load(do_ptr + queries)
+        p = tl.exp(tl.dot(q, tl.trans(k)) * scale - tl.load(lse_ptr + rm)[:, None])
+        dv = tl.dot(tl.trans(p.to(q.dtype)), do, dv)
+        ds = (p * (tl.dot(do, tl.trans(v)) - tl.load(delta_ptr + rm)[:, None]) * scale).to(q.dtype)
+        dk = tl.dot(tl.trans(ds), q, dk)
+        tl.atomic_add(dq_ptr + queries, tl.dot(ds, k))
+    tl.store(dk_ptr + keys, dk)
+    tl.store(dv_ptr + keys, dv)
+
+
 TILE = {"BM": 32, "BN": 32, "BK": 32}
 GROUP = {"BM": 64, "BN": 64, "BK": 64}
 
@@ -160,6 +185,10 @@ KERNELS = [
     ("causal_attention", causal_attention,
      {"q_ptr": "*bf16", "k_ptr": "*bf16", "v_ptr": "*bf16", "o_ptr": "*bf16", "N": "i32", "scale": "fp32"},
      {"BM": 32, "BN": 32, "D": 32}, (80,), 4),
+    ("attention_backward", attention_backward,
+     dict.fromkeys(("q_ptr", "k_ptr", "v_ptr", "do_ptr"), "*fp16")
+     | dict.fromkeys(("lse_ptr", "delta_ptr", "dq_ptr", "dk_ptr", "dv_ptr"), "*fp32") | {"N": "i32=16", "scale": "fp32"},
+     {"BM": 32, "BN": 64, "D": 32}, (80,), 4),
     ("four_bits", four_bits, {"a_ptr": "*fp16", "b_ptr": "*u8", "scale_ptr": "*fp32", "c_ptr": "*fp32"} | NK, TILE, (80,), 4),
     ("split_k", split_k, _three("fp16", "fp32") | NK, TILE | {"PARTS": 3}, (80,), 4),
     ("scaled_formats", scaled_formats,
