@@ -151,11 +151,11 @@ def _report(command: str, error: TeenycudaError, as_json: bool) -> int:
 
 
 def _report_click(command: str, error: click.ClickException, as_json: bool) -> int:
-    if as_json:
-        _print_error_document(command, UsageError(error.format_message()), error.exit_code)
-    else:
-        error.show()
-    return error.exit_code
+    from teenycuda_cli.usage_hints import way_out  # noqa: PLC0415  (for mistakes alone)
+
+    message = error.format_message().rstrip(".")
+    told = UsageError(message[:1].lower() + message[1:], hint=way_out(error, COMMANDS))
+    return _report(command, told, as_json)
 
 
 def _print_error_document(command: str, error: TeenycudaError, exit_code: int | None = None) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from teenycuda_cli.cli import run
+
 SAMPLE = str(Path(__file__).parent.parent / "samples" / "vector_add.ptx")
 COMMAND = [sys.executable, "-m", "teenycuda_cli"]
 
@@ -60,3 +62,26 @@ def test_shells_get_their_completion(shell: str) -> None:
     )
     assert ended.returncode == 0
     assert b"teenycuda" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (["launc"], "no such command 'launc'", "did you mean launch?"),
+        (["make"], "no such command 'make'", "commands are inspect, strip, load, launch, devices"),
+        (["launch", "f.ptx", "x=ptr:4xf32"], "(x=ptr:4xf32)", "--arg x=ptr:4xf32"),
+        (["launch", "f.ptx", "--kernel", "k"], "no such option '--kernel'", "it is called --entry here"),
+        (["load", "f.ptx", "--kernel", "k"], "no such option '--kernel'", "teenycuda load --help"),
+        (["launch", "--seed", "-1"], "-1 is not in the range", "teenycuda launch --help"),
+    ],
+)
+def test_a_usage_error_says_the_way_out(
+    words: list[str], message: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line with the mistake, one with what to do."""
+    assert run(words) == 2
+    told, way = capsys.readouterr().err.splitlines()
+    assert told.startswith("error: ")
+    assert message in told
+    assert way.startswith("hint: ")
+    assert hint in way
