@@ -71,7 +71,7 @@ def test_shells_get_their_completion(shell: str) -> None:
         (["make"], "no such command 'make'", "commands are inspect, strip, load, launch, devices"),
         (["launch", "f.ptx", "x=ptr:4xf32"], "(x=ptr:4xf32)", "--arg x=ptr:4xf32"),
         (["launch", "f.ptx", "--kernel", "k"], "no such option '--kernel'", "it is called --entry here"),
-        (["load", "f.ptx", "--kernel", "k"], "no such option '--kernel'", "teenycuda load --help"),
+        (["strip", "f.ptx", "--kernel", "k"], "no such option '--kernel'", "teenycuda strip --help"),
         (["launch", "--seed", "-1"], "-1 is not in the range", "teenycuda launch --help"),
     ],
 )

@@ -62,7 +62,8 @@ def first_of(program: Program, op: Op, lanes: Lanes, mask: Any, bad: Any, what: 
 def timeout(program: Program, op: Op | None, seconds: float) -> TimeoutExpired:
     """The error of a kernel that was still running when its time was over."""
     return TimeoutExpired(
-        f"the kernel {program.entry} was still running after {seconds:g} s", **stuck(program, op)
+        f"--timeout passed: kernel {program.entry} was still running {seconds:.3g} s after its launch",
+        **stuck(program, op),
     )
 
 

@@ -149,7 +149,7 @@ def _block(kernel: KernelFacts) -> str:
     if threads is None:
         if directives.maxntid:
             return f"at most {_times(directives.maxntid)} threads (.maxntid)"
-        return "threads not told"
+        return "as --block says"
     if directives.reqntid:
         dims = f" {_times(directives.reqntid)}" if len(directives.reqntid) > 1 else ""
         text = f"{threads} threads (.reqntid{dims})"

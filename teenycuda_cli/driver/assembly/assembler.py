@@ -21,7 +21,7 @@ from teenycuda_cli.driver.assembly.usage import EntryUsage, entry_usage
 from teenycuda_cli.errors import FileError, PtxSyntaxError, TeenycudaError, TimeoutExpired, UsageError
 from teenycuda_cli.ptx.source import Source
 
-INSTALL_COMMAND = "pip install 'teenycuda-cli[jit]'"
+INSTALL_COMMAND = "pip install 'nvidia-nvjitlink>=13' 'cuda-python>=13'"
 MAX_LEVEL = 3
 _CHILD = Path(__file__).with_name("assembler_child.py")
 _LENGTH = struct.Struct("<Q")
