@@ -90,39 +90,43 @@ def compared(case: Case, ours: Left, theirs: Left) -> Compared:
 
 @dataclass(frozen=True)
 class Row:
-    """A case on the emulator and, where there is one, on a GPU: what is wrong on each, and between them."""
+    """What is wrong with a case on the emulator, on a GPU, and between both; None where it did not run."""
 
     case: Case
-    cpu: str
-    cuda: str
+    cpu: str | None
+    cuda: str | None
     both: Compared | None
 
 
 def agreement(case: Case, processes: Processes, devices: Sequence[str]) -> Row:
-    """Launch a case on the devices."""
+    """Launch a case on the devices, those of them that have its instructions."""
     left = {}
-    for device in devices:
+    for device in devices if case.emulated else devices[1:]:
         with tempfile.TemporaryDirectory() as folder:
             left[device] = left_by(case, device, Path(folder), processes)
-    both = [left[device] for device in devices if left[device].buffers]
+    both = [each for each in left.values() if each.buffers]
     wrong = {device: each.wrong for device, each in left.items()}
-    return Row(case, wrong["cpu"], wrong.get("cuda", ""), compared(case, *both) if len(both) == 2 else None)
+    return Row(case, wrong.get("cpu"), wrong.get("cuda"), compared(case, *both) if len(both) == 2 else None)
 
 
-def _line(rows: list[Row], devices: Sequence[str]) -> str:
+def _word(wrong: Sequence[str | None], good: str, bad: str) -> str:
+    if None in wrong:
+        return "-"
+    return bad if any(wrong) else good
+
+
+def _line(rows: list[Row]) -> str:
     """A kernel at all its sizes: numpy's word on each device, and whether they leave the same bytes."""
-    case, compared_rows = rows[0].case, [row.both for row in rows if row.both]
-    cpu = "differs" if any(row.cpu for row in rows) else "as numpy"
-    cuda = "differs" if any(row.cuda for row in rows) else "as numpy" if "cuda" in devices else "-"
-    reasons = sorted({reason for both in compared_rows for reason in both.reasons})
-    if len(compared_rows) < len(rows):
-        words = "-"
-    elif any(both.wrong for both in compared_rows):
-        words = "other bytes"
-    else:
-        words = "; ".join(reasons) or "same bytes" + (", though free to differ" if case.kernel.free else "")
+    case = rows[0].case
+    reasons = sorted({reason for row in rows if row.both for reason in row.both.reasons})
+    same = "same bytes, though free to differ" if case.kernel.free else "same bytes"
+    cpu = _word([row.cpu for row in rows], "as numpy", "differs")
+    cuda = _word([row.cuda for row in rows], "as numpy", "differs")
+    both = _word(
+        [row.both.wrong if row.both else None for row in rows], "; ".join(reasons) or same, "other bytes"
+    )
     sizes = ",".join(str(row.case.size) for row in rows)
-    return f"{case.compiler:7} {case.name:40} {sizes:18} {cpu:9} {cuda:9} {words}"
+    return f"{case.compiler:7} {case.name:40} {sizes:18} {cpu:9} {cuda:9} {both}"
 
 
 def _rows(cases: list[Case], devices: Sequence[str]) -> list[Row]:
@@ -145,7 +149,7 @@ def main(pattern: str = "") -> int:
     print(f"{'':7} {'kernel':40} {'sizes':18} {'cpu':9} {'cuda':9} bytes")
     for _, group in groupby(cases, lambda case: (case.path, case.kernel.entry)):
         rows = [found[str(case)] for case in group]
-        print(_line(rows, devices))
+        print(_line(rows))
         counts[rows[0].case.compiler] += 1
         for row in rows:
             texts = {"cpu": row.cpu, "cuda": row.cuda, "both": row.both.wrong if row.both else ""}

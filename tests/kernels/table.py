@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.kernels import launches
 from tests.kernels.launches import Kernel
 from tests.kernels.numba_warps import NUMBA_WARPS
+from tests.kernels.nvcc_bulk import BULK
 from tests.kernels.nvcc_calls import CALLS
 from tests.kernels.nvcc_groups import GROUPS
 from tests.kernels.nvcc_libraries import LIBRARIES
@@ -17,9 +18,9 @@ from tests.kernels.nvcc_numbers import NUMBERS
 from tests.kernels.nvcc_parallel import PARALLEL
 from tests.kernels.other_compilers import NUMBA, NVRTC, RUST
 from tests.kernels.triton_arrays import ARRAYS
-from tests.kernels.triton_descriptors import DESCRIPTORS
+from tests.kernels.triton_descriptors import DESCRIPTORS, TMA_DESCRIPTORS
 from tests.kernels.triton_elements import ELEMENTS
-from tests.kernels.triton_matrices import CORPUS_MATRICES, MATRICES
+from tests.kernels.triton_matrices import CORPUS_MATRICES, MATRICES, TMA_MATRICES
 
 PTX = Path(__file__).parent / "ptx"
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -28,11 +29,12 @@ Row = tuple[str, Kernel]
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel of a file, at one of its sizes."""
+    """A kernel of a file, at one of its sizes; or one of those for which the emulator lacks instructions."""
 
     path: Path
     kernel: Kernel
     size: int
+    emulated: bool = True
 
     @property
     def compiler(self) -> str:
@@ -83,11 +85,19 @@ _BY_FOLDER = (
 )
 
 
-def _cases() -> Iterator[Case]:
-    for folder, rows in _BY_FOLDER:
+# Copies in bulk and of tensors: on a GPU alone.
+_ON_GPU = (
+    (CORPUS / "triton", TMA_MATRICES),
+    (PTX / "triton", TMA_DESCRIPTORS),
+    (PTX / "nvcc", BULK),
+)
+
+
+def _cases(by_folder: Iterable[tuple[Path, Iterable[Row]]], emulated: bool) -> Iterator[Case]:
+    for folder, rows in by_folder:
         for file, kernel in rows:
             for size in kernel.sizes:
-                yield Case(folder / f"{file}.ptx", kernel, size)
+                yield Case(folder / f"{file}.ptx", kernel, size, emulated)
 
 
-CASES = tuple(_cases())
+CASES = (*_cases(_BY_FOLDER, True), *_cases(_ON_GPU, False))

@@ -247,3 +247,5 @@ CORPUS_MATRICES = (
     *((f"matmul_f16.sm{arch}", Kernel("matmul", (64, 128), _half_64, {"c": HALF_ULP})) for arch in (80, 90)),
     *((f"matmul_128.sm{arch}", Kernel("matmul", (128,), _half_128, {"c": HALF_ULP})) for arch in (80, 90)),
 )
+
+TMA_MATRICES = (("matmul_tma.sm90", Kernel("matmul_tma", (128, 256), _half_128, {"c": HALF_ULP})),)

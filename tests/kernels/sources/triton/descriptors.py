@@ -40,9 +40,9 @@ def shifted_tiles(x_ptr, index_ptr, o_ptr, M, N, ROWS: tl.constexpr, BN: tl.cons
 SIZES = {"M": "i32", "N": "i32=16"}
 I, H = "*i32", "*fp16"
 KERNELS = [
-    ("tile_sums", tile_sums, {"x_ptr": I, "y_ptr": I, "total_ptr": I} | SIZES, {"BM": 16, "BN": 32}, (80,), 4),
+    ("tile_sums", tile_sums, {"x_ptr": I, "y_ptr": I, "total_ptr": I} | SIZES, {"BM": 16, "BN": 32}, (80, 90), 4),
     ("descriptor_matmul", descriptor_matmul, {"a_ptr": H, "b_ptr": H, "c_ptr": H} | SIZES | {"K": "i32=16"},
-     {"BM": 64, "BN": 64, "BK": 32}, (80,), 4),
+     {"BM": 64, "BN": 64, "BK": 32}, (80, 90), 4),
     ("shifted_tiles", shifted_tiles, {"x_ptr": "*fp32", "index_ptr": I, "o_ptr": "*fp32"} | SIZES,
-     {"ROWS": 8, "BN": 16}, (80,), 4),
+     {"ROWS": 8, "BN": 16}, (80, 90), 4),
 ]
