@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.ir import Register
-from teenycuda_cli.emulator.numerics.floating import canonical
 
 
 class Argument(NamedTuple):
@@ -22,6 +19,7 @@ class Argument(NamedTuple):
     register: Register | None = None
     constant: int | None = None  # an integer known now
     scalar: Any = None  # a float known now
+    made: tuple[Callable[..., Any], Any] | None = None  # what (lanes, value) makes it of another argument
 
 
 MASK = Argument("m", Kept("p", 1), Register(-1, "m", "pred", 1, "p"))
@@ -41,19 +39,6 @@ def constant_reader(scalar: Any) -> compute.Reader:
     return lambda lanes, value: scalar
 
 
-def bits_of(dtype: Any, raw_nan: bool) -> Any:
-    """A function from floats to their bits as signed integers, exact for a scalar."""
-
-    def bits(value: Any) -> Any:
-        if raw_nan:
-            value = canonical(value)
-        if type(value) is np.ndarray:
-            return value.view(dtype)
-        return int(value.view(dtype))
-
-    return bits
-
-
 def floats_of(dtype: Any, width: int) -> Any:
     """A function (lanes, integers) → the floats of those bits."""
 
@@ -61,3 +46,13 @@ def floats_of(dtype: Any, width: int) -> Any:
         return lanes.integers(value, width).view(dtype)
 
     return floats
+
+
+def are_values(arguments: Sequence[Argument]) -> bool:
+    """Whether arguments are registers, what is known now, or made of those, and no other expressions."""
+    for argument in arguments:
+        if argument.register is not None or argument.constant is not None or argument.scalar is not None:
+            continue
+        if argument.made is None or not are_values((argument.made[1],)):
+            return False
+    return True

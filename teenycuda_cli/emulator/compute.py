@@ -271,6 +271,11 @@ def negate(predicate: Any) -> Any:
     return ~predicate if type(predicate) is np.ndarray else not predicate
 
 
+def inverse(_: Any, predicate: Any) -> Any:
+    """The same as a function (lanes, predicate)."""
+    return negate(predicate)
+
+
 def both(predicate: Any, mask: Any, lanes: Any) -> Any:
     """The lanes of a mask for which a predicate holds: a mask of its own, or False for none.
 

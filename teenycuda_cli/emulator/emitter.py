@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator import compute, special
-from teenycuda_cli.emulator.arguments import MASK, Argument, bits_of, constant_reader, floats_of
+from teenycuda_cli.emulator.arguments import MASK, Argument, are_values, constant_reader, floats_of
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.flow import saved
 from teenycuda_cli.emulator.ir import (
@@ -54,6 +54,7 @@ class Emitter(Pool):
         self.names: dict[str, Any] = {
             "both": compute.both,
             "chosen": compute.chosen,
+            "inverse": compute.inverse,
             "negate": compute.negate,
             "pick": compute.pick,
             "special": special.read,
@@ -101,7 +102,7 @@ class Emitter(Pool):
     def leave_by(self, run: Callable[..., Any], *arguments: Argument) -> None:
         """The same with the pairs that `run(lanes, *arguments)` gives."""
         name = self.bind(run)
-        self.following = Step(run, name, (), arguments)
+        self.following = Step(run, name, (), arguments) if are_values(arguments) else None
         self.ending = f"{name}(S, {', '.join([argument.text for argument in arguments])})"
 
     def go_to(self, block: int) -> None:
@@ -125,7 +126,7 @@ class Emitter(Pool):
         if type(source) is Register:
             return self._registers[source]
         if isinstance(source, Not):
-            return Argument(f"negate(v{source.register.number})", Kept("p", 1))
+            return self.turned("inverse", self._registers[source.register], Kept("p", 1))
         if isinstance(source, Constant):
             if type_name == "pred":
                 return Argument(str(bool(source.value)), Kept("p", 1))
@@ -198,7 +199,11 @@ class Emitter(Pool):
         if kept.tag == "i":
             return argument
         bits = np.dtype(f"i{width // 8}")
-        return Argument(f"{self.function(bits_of, bits, kept.raw_nan)}({argument.text})", Kept("i", width))
+        return self.turned(self.function(compute.bits, bits, kept.raw_nan), argument, Kept("i", width))
+
+    def turned(self, run: str, argument: Argument, kept: Kept) -> Argument:
+        """What the function `run` makes of an argument."""
+        return Argument(f"{run}(S, {argument.text})", kept, made=(self.names[run], argument))
 
     def function(self, make: Any, *key: Any) -> str:
         """A name for what `make(*key)` gives, made once."""

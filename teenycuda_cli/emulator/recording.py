@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from teenycuda_cli.emulator.arguments import MASK, Argument, fixed, floats_of
+from teenycuda_cli.emulator.arguments import MASK, Argument, are_values, fixed, floats_of
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Register, Source
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.steps import FEWEST, Guarded, Step, Steps, parameter
 
-HOT = 128
+HOT = 32
 """Instructions of a loop whose blocks are source through and through."""
 
 
@@ -92,11 +92,3 @@ class StepEmitter(Emitter):
     def _is_wanted(self, register: Register) -> bool:
         """Whether a register is read from here on, or by a later block."""
         return self._last_use.get(register, -1) >= self._index or register in self.block.live_out
-
-
-def are_values(arguments: Sequence[Argument]) -> bool:
-    """Whether arguments are registers and what is known now, and no expressions."""
-    for argument in arguments:
-        if argument.register is None and argument.constant is None and argument.scalar is None:
-            return False
-    return True

@@ -344,7 +344,3 @@ class Scheduler:
             who = f"other lanes of the {'warp' if build.whole_warps else 'warpgroup'}"
         what = f"is stuck: {who} do not come to this instruction"
         return faults.fault(self.kernel.program, op, lanes, int(numbers[0]), len(numbers), what)
-
-    def arrive(self, *arrival: Any) -> Any:
-        """Lanes are at a barrier: see `Barriers.arrive`."""
-        return self.barriers.arrive(*arrival)

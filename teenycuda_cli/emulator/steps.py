@@ -50,7 +50,13 @@ class _Layout:
         values, places = self.values, self.places
         for argument in arguments:
             register = argument.register
-            if register is None:
+            if argument.made is not None:
+                run, source = argument.made
+                call = _getter(self.take((source,)))
+                place = len(values)
+                values.append(None)
+                self.calls.append((run, place, call))
+            elif register is None:
                 place = len(values)
                 values.append(argument.scalar if argument.constant is None else argument.constant)
             else:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator import compute
-from teenycuda_cli.emulator.arguments import Argument, bits_of, fixed, floats_of
+from teenycuda_cli.emulator.arguments import Argument, are_values, fixed, floats_of
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.ir import (
     Constant,
@@ -23,7 +23,7 @@ from teenycuda_cli.emulator.ir import (
 )
 from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.program import Program
-from teenycuda_cli.emulator.recording import StepEmitter, are_values
+from teenycuda_cli.emulator.recording import StepEmitter
 from teenycuda_cli.emulator.steps import Step, special_register
 from teenycuda_cli.emulator.values import wrap
 
@@ -224,17 +224,14 @@ class ValueEmitter(StepEmitter):
                 return fixed(wrap(argument.constant, kept.width))
             scalar = compute.constant(argument.constant, type_name)
             return Argument(self.bind_scalar(scalar), kept, scalar=scalar)
-        text = argument.text
         if kept.tag == argument.kept.tag:
             if not argument.kept.raw_nan or kept.raw_nan:
                 return argument
-            text = f"{self.bind(canonical)}({text})"
-        elif kept.tag == "i":
+            return self.turned(self.bind(compute.settled), argument, kept)
+        if kept.tag == "i":
             bits = np.dtype(f"i{kept.width // 8}")
-            text = f"{self.function(bits_of, bits, argument.kept.raw_nan)}({text})"
-        else:
-            text = f"{self.function(floats_of, kept.dtype, argument.kept.width)}(S, {text})"
-        return Argument(text, kept)
+            return self.turned(self.function(compute.bits, bits, argument.kept.raw_nan), argument, kept)
+        return self.turned(self.function(floats_of, kept.dtype, argument.kept.width), argument, kept)
 
     def _compute(self, op: Op, register: Register, arguments: list[Argument]) -> None:
         operation = op.operation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from teenycuda_cli.ptx.signatures import Variable
 
@@ -135,8 +135,7 @@ Operand: TypeAlias = (
 # -------------------------------------------------------------- statements
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(NamedTuple):
     """`@!p ld.global.v4.f32 {…}, [a];`: opcode `ld`, modifiers `("global", "v4", "f32")`."""
 
     opcode: str
@@ -192,8 +191,7 @@ class SymbolAddress:
 Initializer: TypeAlias = "Integer | Float | SymbolAddress | tuple[Initializer, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class Loc:
+class Loc(NamedTuple):
     """`.loc file line column`, with `function_name L, inlined_at f l c` where given."""
 
     file: int

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from teenycuda_cli.emulator.access import Site, positions, view
-from teenycuda_cli.emulator.arguments import MASK, Argument
+from teenycuda_cli.emulator.arguments import MASK, Argument, fixed
 from teenycuda_cli.emulator.compute import both
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
@@ -148,9 +148,11 @@ def _amount(emit: Emitter, source: Source) -> Argument:
 @effect("cp.async.commit_group ", isa="data-movement-and-conversion-instructions-cp-async-commit-group")
 def commit_group(emit: Emitter, op: Op) -> None:
     """The copies that a lane has begun become a group."""
-    mask = emit.mask(op)
-    guard = f"if {mask} is not False: " if mask != "m" else ""
-    emit.line(f"{guard}S.batch.scheduler.copies.commit(S, {mask})")
+    emit.call(op, [], emit.bind(_commit), (MASK,))
+
+
+def _commit(lanes: Any, mask: Any) -> None:
+    lanes.batch.scheduler.copies.commit(lanes, mask)
 
 
 _WAIT = "data-movement-and-conversion-instructions-cp-async-wait-group-cp-async-wait-all"
@@ -161,9 +163,11 @@ _WAIT = "data-movement-and-conversion-instructions-cp-async-wait-group-cp-async-
 def wait_group(emit: Emitter, op: Op) -> None:
     """A lane's copies are made, but for those of its last `n` groups."""
     left = op.operands[0].value if op.operands and isinstance(op.operands[0], Constant) else -1
-    mask = emit.mask(op)
-    guard = f"if {mask} is not False: " if mask != "m" else ""
-    emit.line(f"{guard}S.batch.scheduler.copies.wait(S, {mask}, {left})")
+    emit.call(op, [], emit.bind(_wait), (MASK, fixed(left)))
+
+
+def _wait(lanes: Any, mask: Any, left: int) -> None:
+    lanes.batch.scheduler.copies.wait(lanes, mask, left)
 
 
 @effect(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from teenycuda_cli.emulator.arguments import MASK, Argument
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Nowhere, Op, Register, Source
@@ -97,7 +99,7 @@ def bar_red(emit: Emitter, op: Op) -> None:
     destination = op.operands[0]
     home = destination.home if isinstance(destination, Register) else -1
     reduction = op.operation.modifiers.get("op", "popc")
-    contribution = emit.argument(op.operands[-1], "pred").text
+    contribution = emit.argument(op.operands[-1], "pred")
     site = BarrierSite(op, True, reduction=reduction, home=home)
     _arrive(emit, op, site, op.operands[1:-1], contribution)
     if isinstance(destination, Register):
@@ -122,19 +124,38 @@ def cluster_wait(emit: Emitter, op: Op) -> None:
 
 
 def _arrive(
-    emit: Emitter, op: Op, site: BarrierSite, operands: tuple[Source, ...], contribution: str = "None"
+    emit: Emitter,
+    op: Op,
+    site: BarrierSite,
+    operands: tuple[Source, ...],
+    contribution: Argument | None = None,
 ) -> None:
-    name = emit.bind(site)
-    barrier = emit.integer(operands[0], 32)
-    count = (
-        emit.integer(operands[1], 32)
-        if len(operands) > 1 and not isinstance(operands[1], Nowhere)
-        else "None"
-    )
-    following = emit.next_block
+    arguments = {"barrier": emit.integer_argument(operands[0], 32)}
+    if len(operands) > 1 and not isinstance(operands[1], Nowhere):
+        arguments["count"] = emit.integer_argument(operands[1], 32)
+    if contribution is not None:
+        arguments["contribution"] = contribution
+    run = Arrive(site, emit.next_block, tuple(arguments))
+    if op.predicate is None:
+        emit.leave_by(run, MASK, *arguments.values())
+        return
     mask = emit.mask(op)
-    ending = f"S.batch.scheduler.arrive(S, {name}, {barrier}, {count}, {contribution}, {following}, {mask})"
-    if op.predicate is not None:
-        rest = f"{emit.bind(remaining)}(S, {predicate_text(op)}, m, {following})"
-        ending = f"(() if {mask} is False else {ending}) + {rest}"
-    emit.leave(ending)
+    texts = ", ".join([argument.text for argument in arguments.values()])
+    rest = f"{emit.bind(remaining)}(S, {predicate_text(op)}, m, {emit.next_block})"
+    emit.leave(f"(() if {mask} is False else {emit.bind(run)}(S, {mask}, {texts})) + {rest}")
+
+
+class Arrive:
+    """Lanes come to a barrier: (lanes, mask, *arguments) → pairs of block and mask."""
+
+    def __init__(self, site: BarrierSite, following: int, names: tuple[str, ...]) -> None:
+        """`names` are those of the arguments: barrier, count, contribution."""
+        self.site = site
+        self.following = following
+        self.names = names
+
+    def __call__(self, lanes: Any, mask: Any, *arguments: Any) -> Any:
+        """Those that do not wait go on."""
+        given = {"count": None, "contribution": None} | dict(zip(self.names, arguments, strict=True))
+        barriers = lanes.batch.scheduler.barriers
+        return barriers.arrive(lanes, self.site, mask=mask, following=self.following, **given)
