@@ -50,7 +50,7 @@ class OperandLowering:
             return Place(base, operand.offset)
         if isinstance(operand, syntax.Vector) and len(operand.elements) == 1:
             return self.lower(operand.elements[0], scopes)
-        if isinstance(operand, (syntax.Vector, syntax.Arguments)):
+        if isinstance(operand, (syntax.Vector, syntax.Arguments, syntax.Compound)):
             return Group(tuple([self.lower(item, scopes) for item in operand.elements]))
         if isinstance(operand, syntax.Pair):
             return Group((self.lower(operand.first, scopes), self.lower(operand.second, scopes)))
@@ -277,6 +277,27 @@ def _is_amount(source: Source) -> bool:
     return isinstance(source, (Constant, Not))
 
 
+def _is_tensor(source: Source) -> bool:
+    """Whether it is the address of a tensor map, and one to five coordinates."""
+    if not isinstance(source, Group) or len(source.elements) != _PARTS_OF_A_TENSOR:
+        return False
+    address, place = source.elements
+    coordinates = place.elements if isinstance(place, Group) else (place,)
+    return (
+        is_pointer(address)
+        and len(coordinates) <= _MOST_COORDINATES
+        and all(isinstance(each, Constant) or _is_coordinate(each) for each in coordinates)
+    )
+
+
+def _is_coordinate(source: Source) -> bool:
+    return isinstance(source, Register) and source.type[0] in "bus" and source.width == _POINTER
+
+
+_PARTS_OF_A_TENSOR = 2
+_MOST_COORDINATES = 5
+
+
 def _is_label(kind: str) -> Callable[[Source], bool]:
     return lambda source: isinstance(source, Label) and source.kind == kind
 
@@ -285,6 +306,7 @@ _IS_KIND: dict[str, Callable[[Source], bool]] = {
     "address": _is_address,
     "pointer": is_pointer,
     "amount": _is_amount,
+    "tensor": _is_tensor,
     "arguments": lambda source: isinstance(source, Group),
     "label": _is_label("label"),
     "table": _is_label("table"),
@@ -295,6 +317,7 @@ _KINDS = {
     "address": "an address with an integer base",
     "pointer": "a register of 32 or 64 bits",
     "amount": "a size or a predicate",
+    "tensor": "the address of a tensor map with coordinates of 32 bits",
     "arguments": "a list in parentheses",
     "label": "a label",
     "table": "a .branchtargets table",

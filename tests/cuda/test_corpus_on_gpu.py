@@ -50,6 +50,5 @@ def test_both_devices_agree(case: Case, processes: Processes) -> None:
     row = agreement(case, processes, ("cpu", "cuda"))
     assert not row.cpu
     assert row.cuda == ""
-    if case.emulated:
-        assert row.both is not None
-        assert not row.both.wrong
+    assert row.both is not None
+    assert not row.both.wrong

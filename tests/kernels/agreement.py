@@ -99,9 +99,9 @@ class Row:
 
 
 def agreement(case: Case, processes: Processes, devices: Sequence[str]) -> Row:
-    """Launch a case on the devices, those of them that have its instructions."""
+    """Launch a case on the devices."""
     left = {}
-    for device in devices if case.emulated else devices[1:]:
+    for device in devices:
         with tempfile.TemporaryDirectory() as folder:
             left[device] = left_by(case, device, Path(folder), processes)
     both = [each for each in left.values() if each.buffers]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -29,12 +29,11 @@ Row = tuple[str, Kernel]
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel of a file, at one of its sizes; or one of those for which the emulator lacks instructions."""
+    """A kernel of a file, at one of its sizes."""
 
     path: Path
     kernel: Kernel
     size: int
-    emulated: bool = True
 
     @property
     def compiler(self) -> str:
@@ -76,28 +75,17 @@ _BY_FOLDER = (
     (CORPUS / "rust", _in_files(("axpy", "axpy.debug"), launches.RUST)),
     (CORPUS / "triton", tuple((f"{k.entry}.sm{arch}", k) for arch in (80, 90) for k in launches.TRITON)),
     (CORPUS / "triton", _in_files(("vector_add_cluster2.sm90",), launches.TRITON_CLUSTERS)),
-    (CORPUS / "triton", CORPUS_MATRICES),
-    (PTX / "triton", (*MATRICES, *ARRAYS, *ELEMENTS, *DESCRIPTORS)),
-    (PTX / "nvcc", (*_NVCC, *_compiled_again(_NVCC, numbers="sm90", **_PLAIN))),
+    (CORPUS / "triton", (*CORPUS_MATRICES, *TMA_MATRICES)),
+    (PTX / "triton", (*MATRICES, *ARRAYS, *ELEMENTS, *DESCRIPTORS, *TMA_DESCRIPTORS)),
+    (PTX / "nvcc", (*_NVCC, *BULK, *_compiled_again(_NVCC, numbers="sm90", **_PLAIN))),
     (PTX / "nvrtc", NVRTC),
     (PTX / "numba", (*NUMBA, *NUMBA_WARPS)),
     (PTX / "rust", RUST),
 )
 
-
-# Copies in bulk and of tensors: on a GPU alone.
-_ON_GPU = (
-    (CORPUS / "triton", TMA_MATRICES),
-    (PTX / "triton", TMA_DESCRIPTORS),
-    (PTX / "nvcc", BULK),
+CASES = tuple(
+    Case(folder / f"{file}.ptx", kernel, size)
+    for folder, rows in _BY_FOLDER
+    for file, kernel in rows
+    for size in kernel.sizes
 )
-
-
-def _cases(by_folder: Iterable[tuple[Path, Iterable[Row]]], emulated: bool) -> Iterator[Case]:
-    for folder, rows in by_folder:
-        for file, kernel in rows:
-            for size in kernel.sizes:
-                yield Case(folder / f"{file}.ptx", kernel, size, emulated)
-
-
-CASES = (*_cases(_BY_FOLDER, True), *_cases(_ON_GPU, False))

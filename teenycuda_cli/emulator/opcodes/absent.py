@@ -7,7 +7,6 @@ _BLACKWELL = "it is for sm_100 and newer, which the emulator does not stand for"
 
 ABSENT: dict[str, str] = {
     "multimem": "it works on memory that several GPUs share (sm_90), and the emulator is one device",
-    "setmaxnreg": "it moves registers between warps, of sm_90a alone, and is not emulated",
     "tcgen05": _BLACKWELL,
     "clusterlaunchcontrol": _BLACKWELL,
     "tex": _TEXTURES,

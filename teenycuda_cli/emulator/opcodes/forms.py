@@ -41,10 +41,11 @@ class Form:
 
 
 OTHER_KINDS = frozenset(
-    ("address", "label", "table", "function", "prototype", "arguments", "pointer", "amount")
+    ("address", "label", "table", "function", "prototype", "arguments", "pointer", "amount", "tensor")
 )
 """What operands may be besides values of a type; a `pointer` is an integer of 32 or 64 bits,
-an `amount` one of 32 or a predicate (cp.async: how many bytes to read, or whether none)."""
+an `amount` one of 32 or a predicate (cp.async: how many bytes to read, or whether none), a `tensor`
+the address of a tensor map and coordinates."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ _HALF = {"b32": "b16", "b64": "b32", "b16": "b8", "b128": "b64"}
 _MARKS = "+?="
 _VECTORS = frozenset(("r", *(f"v{length}" for length in range(1, 129))))
 _PLAIN = frozenset(("r", "[", "v1"))  # also `variable+4` and `{a}`
-_SPELLINGS = {"[": frozenset(("[", "c")), "{!}": frozenset("r!"), "|": frozenset("|")}
+_SPELLINGS = {", {": frozenset("c"), "[": frozenset("["), "{!}": frozenset("r!"), "|": frozenset("|")}
 _SLOT = re.compile(r"\{\.([A-Za-z0-9_:]+)\}|\.([A-Za-z0-9_:]+)")
 OPERAND = re.compile(r"\[[^\]]*\]|\{!\}\w+|-?\w+\{\.\w+\}|-\w+|\{[^}!]*\}|\w+(?:\|\w+)?")
 """One operand of a syntax line."""
@@ -204,6 +204,8 @@ def _expected(
 ) -> Expected:
     if place.shapes is not None and "[" in place.shapes and form.kind == "effect" and form.opcode != "cvta":
         types = ("address",)
+    elif place.shapes == _SPELLINGS[", {"]:
+        types = ("tensor",)
     named = form.types.get(place.names[0], "type")
     vector = bound.get("vec", "") if named.rstrip(_MARKS) == "type" else ""
     is_vector = bool(vector) or len(types) > 1
