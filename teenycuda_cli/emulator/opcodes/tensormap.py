@@ -34,8 +34,10 @@ class Replace:
         given = np.broadcast_to(lanes.integers(value, 8 * self.site.size), lanes.shape)
         for found in positions(self.site, lanes, address, mask):
             data, index = found.elements(self.site.dtype)
-            chosen = given if found.mask is None else given[found.mask]
-            data[index] = chosen.astype(data.dtype)
+            if found.mask is None:
+                data[np.broadcast_to(index, lanes.shape)] = given.astype(data.dtype)
+            else:
+                data[index] = given[found.mask].astype(data.dtype)
 
 
 @effect(
