@@ -62,7 +62,8 @@ class BlockEmitter(ValueEmitter):
                 self.value(op)
             else:
                 op.operation.form.build(self, op)
-            self.release()
+            if self._index in self._expiring or self._unheld:
+                self.release()
             if tiling is not None and tiling.tiled and op is tiling.tiled[-1]:
                 self.flush()
                 self.lines = [*exact, *write(self, tiling, self.accesses, self.lines)]

@@ -8,6 +8,7 @@ are needed is settled when the function is made.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -114,6 +115,20 @@ def constant(value: int | float, type_name: str) -> Any:
         number: Any = SIGNED[8 * wanted.itemsize](wrap(value, 8 * wanted.itemsize))
         return number.view(wanted)
     return wanted.type(value)
+
+
+@cache
+def constants(type_name: str) -> Reader:
+    """How an instruction that reads a PTX type gets any integer constant."""
+    known: dict[int, Any] = {}
+
+    def read(_: Any, value: int) -> Any:
+        found = known.get(value)
+        if found is None:
+            found = known[value] = constant(value, type_name)
+        return found
+
+    return read
 
 
 def writer(  # noqa: PLR0911  (a case each)

@@ -70,13 +70,10 @@ class OperandLowering:
 
     def name(self, name: str, scopes: Scopes) -> Source:
         """What a name means."""
-        found = scopes.known[name] = self._looked_up(name, scopes)
+        found = scopes.known[name] = scopes.find_register(name) or self._no_register(name, scopes)
         return found
 
-    def _looked_up(self, name: str, scopes: Scopes) -> Source:  # noqa: PLR0911  (a case each)
-        register = scopes.find_register(name)
-        if register is not None:
-            return register
+    def _no_register(self, name: str, scopes: Scopes) -> Source:  # noqa: PLR0911  (a case each)
         wide = scopes.find_wide(name)
         if wide is not None:
             return wide

@@ -127,17 +127,18 @@ class Scopes:
     def find_register(self, name: str) -> Register | None:
         """The register that a name means here."""
         for scope in reversed(self.open):
-            found = scope.registers.get(name)
+            found = scope.registers.get(name) or (self._of_family(name, scope) if scope.families else None)
             if found is not None:
                 return found
-            if scope.families:
-                prefix = name.rstrip("0123456789")
-                # `%f<4>` beside `%f1<2>`: any split of the digits may be the family
-                for cut in range(len(prefix), len(name)):
-                    family = scope.families.get(name[:cut])
-                    if family is not None and int(name[cut:]) < family[0]:
-                        found = scope.registers[name] = self.register(name, family[1])
-                        return found
+        return None
+
+    def _of_family(self, name: str, scope: Scope) -> Register | None:
+        """A register of a `.reg %f<4>`: beside `%f1<2>`, any split of the digits may be the family."""
+        for cut in range(len(name.rstrip("0123456789")), len(name)):
+            family = scope.families.get(name[:cut])
+            if family is not None and int(name[cut:]) < family[0]:
+                found = scope.registers[name] = self.register(name, family[1])
+                return found
         return None
 
     def _wide(self, name: str) -> Wide:

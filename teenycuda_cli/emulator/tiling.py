@@ -82,6 +82,8 @@ def _runs_tiled(  # noqa: PLR0911  (a reason each)
     op: Op, loaded: set[Register], block: BasicBlock
 ) -> bool:
     opcode, operation = op.instruction.opcode, op.operation
+    if opcode not in {"ld", "st"} and loaded.isdisjoint(op.reads):
+        return False
     if any(register in block.live_out for register in op.writes):
         return False
     if opcode in {"ld", "st"}:
@@ -102,7 +104,7 @@ def _runs_tiled(  # noqa: PLR0911  (a reason each)
         return 8 * dtype_of(operation.modifiers["type"]).itemsize == value.width
     if operation.form.kind != "value" or op.predicate is not None or operation.reads_carry:
         return False
-    if len(operation.destinations) != 1 or operation.writes_carry or loaded.isdisjoint(op.reads):
+    if len(operation.destinations) != 1 or operation.writes_carry:
         return False
     types = (*operation.destinations, *operation.sources)
     if not _FLOATS.issuperset(types) or opcode in {"mov", "selp"}:

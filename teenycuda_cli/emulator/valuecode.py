@@ -64,7 +64,7 @@ class ValueEmitter(StepEmitter):
             if type(source) is Register:
                 found.append(self._kept[source])
             elif type(source) is Constant:
-                found.append(source.value)
+                found.append("constant")
             else:
                 return None
         return tuple(found)
@@ -117,16 +117,25 @@ class ValueEmitter(StepEmitter):
     def _readers(self, op: Op, arguments: list[Argument]) -> list[compute.Reader]:
         types = [*op.operation.sources, *(["pred"] if op.operation.reads_carry else [])]
         return [
-            self.reader(argument, type_name) for argument, type_name in zip(arguments, types, strict=True)
+            compute.constants(type_name)
+            if argument.constant is not None and not self.is_hot
+            else self.reader(argument, type_name)
+            for argument, type_name in zip(arguments, types, strict=True)
         ]
+
+    def _key(self, op: Op, kept: Hashable, arguments: list[Argument]) -> Hashable:
+        """What instructions have in common that call the same function."""
+        found: list[Hashable] = [id(op.operation), kept]
+        for argument in arguments:
+            known: Hashable = argument.text if argument.scalar is not None else None
+            if argument.constant is not None:
+                known = argument.constant if self.is_hot else "constant"
+            found.append((argument.kept, known))
+        return tuple(found)
 
     def _many(self, op: Op, destinations: list[Any], arguments: list[Argument]) -> None:
         kept = [self.kept(d) if isinstance(d, Register) else None for d in destinations]
-        key = (
-            id(op.operation),
-            tuple(kept),
-            tuple((a.kept, a.constant, a.text if a.scalar is not None else 0) for a in arguments),
-        )
+        key = self._key(op, tuple(kept), arguments)
         name = self._functions.get(key)
         if name is None:
             run = compute.compute_many(
@@ -240,11 +249,7 @@ class ValueEmitter(StepEmitter):
             self._inline(op, register, arguments)
             return
         number = self.buffer(register, kept.dtype)
-        key = (
-            id(operation),
-            kept,
-            tuple([(a.kept, a.constant, a.text if a.scalar is not None else 0) for a in arguments]),
-        )
+        key = self._key(op, kept, arguments)
         name = self._functions.get(key)
         if name is None:
             exact = tuple([argument.kept.tag == "i" for argument in arguments])
