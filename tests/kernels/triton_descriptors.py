@@ -50,4 +50,5 @@ _KERNELS = (
 
 # file, without the ending; kernel
 DESCRIPTORS = tuple((f"{kernel.entry}.sm80", kernel) for kernel in _KERNELS)
-TMA_DESCRIPTORS = tuple((f"{kernel.entry}.sm90", kernel) for kernel in _KERNELS)
+# Triton 3.6 makes of shifted_tiles for sm_90 what an H200 takes for an illegal instruction.
+TMA_DESCRIPTORS = tuple((f"{kernel.entry}.sm90", kernel) for kernel in _KERNELS[:2])
