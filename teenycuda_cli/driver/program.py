@@ -149,7 +149,7 @@ def _choose(names: Sequence[str], wanted: str | None, preferred: str | None, fil
     if wanted is not None:
         if wanted in names:
             return wanted
-        near = nearest(wanted, names)
+        near = next((name for name in names if wanted in name), None) or nearest(wanted, names)  # mangled
         hint = f"did you mean {near}?" if near else None
         raise UsageError(f"no kernel is called {wanted!r}; there are:", file=file, context=listing, hint=hint)
     if len(names) == 1:

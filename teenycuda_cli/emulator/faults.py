@@ -135,11 +135,14 @@ def _of_window(
             limit,
             "shared memory",
             "a block has",
-            f"--shared gives {batch.launch.dynamic_shared}",
+            f"--shared gives {batch.launch.dynamic_shared}" if batch.launch.dynamic_shared else _NO_DYNAMIC,
         )
     if space == "local":
         return _owned(site, access, address, batch.launch.local_size, "local memory", "a thread has", "")
     return None
+
+
+_NO_DYNAMIC = "--shared gives 0: --shared BYTES, or Triton's metadata by --meta, gives more"
 
 
 def _window(address: int) -> str:

@@ -32,7 +32,7 @@ def unsupported(kernel: str, text: Source, missing: Sequence[Missing]) -> Unsupp
         line=first_line,
         column=first_column,
         context=tuple(f"{name} {_places(lines)}: {reason}" for (name, reason), lines in uses.items()),
-        hint="run it on a GPU with --device cuda",
+        hint="run it on a GPU with --device cuda; `teenycuda load` tells whether it is PTX at all",
         instructions=tuple(
             UnsupportedInstruction(name, tuple(dict.fromkeys(lines)), reason)
             for (name, reason), lines in uses.items()

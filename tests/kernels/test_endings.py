@@ -137,3 +137,11 @@ def test_a_barrier_of_the_grid_needs_a_cooperative_launch(
     assert ("trapped" if device == "cpu" else "CUDA_ERROR_LAUNCH_FAILED") in plain.errors
     ended = processes.run([*command, "--cooperative", "--expect", "a=ones"], device)
     assert ended.code == 0, ended.errors
+
+
+def test_a_part_of_a_mangled_name_is_enough_to_be_told_the_whole(processes: Processes) -> None:
+    """What C++ calls a kernel, and what the file calls it, are not the same."""
+    corpus = Path(__file__).parents[1] / "corpus" / "nvcc" / "kernels.sm80.ptx"
+    ended = processes.run(["launch", str(corpus), "--entry", "matmul_t", "--grid", "1"], "cpu")
+    assert ended.code == 2
+    assert "did you mean _Z8matmul_tILi16EEvPKfS1_Pfi?" in ended.errors
