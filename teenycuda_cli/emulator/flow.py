@@ -131,10 +131,11 @@ def _liveness(program: Program) -> None:
                 live_in[number], live_out[number] = into, out
                 changed = True
     across = 0
+    for bits in (*live_in, *live_out):
+        across |= bits
+    sets = {bits: frozenset(_registers(program, bits)) for bits in {*live_in, *live_out}}
     for block, into, out in zip(blocks, live_in, live_out, strict=True):
-        block.live_in = _registers(program, into)
-        block.live_out = _registers(program, out)
-        across |= into | out
+        block.live_in, block.live_out = sets[into], sets[out]
     for home, register in enumerate(sorted(_registers(program, across), key=lambda r: r.number)):
         register.home = home
 

@@ -139,8 +139,8 @@ class BasicBlock:
     function: FunctionBody
     ops: list[Op] = field(default_factory=list)
     successors: list[int] = field(default_factory=list)
-    live_in: set[Register] = field(default_factory=set)
-    live_out: set[Register] = field(default_factory=set)
+    live_in: frozenset[Register] = frozenset()
+    live_out: frozenset[Register] = frozenset()
     rank: float = 0.0  # the scheduler runs the least first
     loop: int = -1  # of a header: the last rank of its loop
     gathers: bool = False  # begins with an instruction that waits for other lanes of its warp

@@ -22,7 +22,9 @@ def choose_tags(program: Program) -> None:
             names = op.operation.destinations
             if not names or not op.operands:
                 continue
-            for index, register in enumerate(elements(op.operands[0])):
+            first = op.operands[0]
+            written = (first,) if type(first) is Register else elements(first)
+            for index, register in enumerate(written):
                 if type(register) is not Register or register.tag != "i":
                     continue
                 name = names[min(index, len(names) - 1)]
@@ -42,12 +44,8 @@ def _mark_nans(program: Program) -> None:
     None that may also hold a NaN whose payload counts (loaded, or made of
     bits): what arithmetic writes there becomes PTX's own at once.
     """
-    ops = [
-        op
-        for block in program.blocks
-        for op in block.ops
-        if not _TAGS.isdisjoint([register.tag for register in op.writes])
-    ]
+    floats = {register for register in program.registers if register.tag in _TAGS}
+    ops = [op for block in program.blocks for op in block.ops if not floats.isdisjoint(op.writes)]
     payloads: set[Register] = set()
     raw: set[Register] = set()
     _spread(ops, payloads, _brings_payload)

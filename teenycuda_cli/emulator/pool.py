@@ -18,8 +18,8 @@ class Pool:
         self._index = 0  # of `op` in the block
         self._buffers: dict[Any, list[int]] = {}  # all, by dtype
         self._free: dict[Any, list[int]] = {}
-        self._holders: dict[int, set[Register]] = {}  # buffer → registers whose value lies in it
-        self._numbers: dict[Register, set[int]] = {}  # the same the other way round
+        self._numbers: dict[Register, tuple[int, ...]] = {}  # the arrays that a register's value lies in
+        self._holders: dict[int, int] = {}  # array → how many registers' values lie in it
         self._unheld: list[int] = []
         self._expiring: dict[int, list[Register]] = {}
         self._last_use: dict[Register, int] = {}
@@ -85,30 +85,33 @@ class Pool:
     def _drop(self, register: Register) -> None:
         """The register's value is in no buffer any more."""
         for number in self._numbers.pop(register, ()):
-            holders = self._holders[number]
-            holders.discard(register)
-            if not holders:
-                del self._holders[number]
+            holders = self._holders.pop(number) - 1
+            if holders:
+                self._holders[number] = holders
+            else:
                 self._unheld.append(number)
 
     def _hold(self, register: Register, number: int) -> None:
         """The register's value lies in a buffer now; where it may keep its old value, in that one too."""
         if self.op is None or self.op.predicate is None:
             self._drop(register)
-        self._numbers.setdefault(register, set()).add(number)
-        self._holders.setdefault(number, set()).add(register)
+        self._add(register, number)
+
+    def _add(self, register: Register, number: int) -> None:
+        before = self._numbers.get(register, ())
+        if number not in before:
+            self._numbers[register] = (*before, number)
+            self._holders[number] = self._holders.get(number, 0) + 1
 
     def alias(self, destination: Register, source: Register) -> bool:
         """Let two local registers share an array; False where a copy is needed."""
         guarded = self.op is not None and self.op.predicate is not None
         if guarded or self.lives_on(destination) or self._last_def.get(source, -1) >= self._index:
             return False
-        numbers = tuple(self._numbers.get(source, ()))
         if destination is not source:
             self._drop(destination)
-        for number in numbers:
-            self._numbers.setdefault(destination, set()).add(number)
-            self._holders.setdefault(number, set()).add(destination)
+            for number in self._numbers.get(source, ()):
+                self._add(destination, number)
         return True
 
     def only_read_before_writes(self, register: Register) -> bool:

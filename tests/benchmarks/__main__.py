@@ -15,11 +15,12 @@ from tests.benchmarks.commands import memory_rows, start_up_rows, throughput_row
 from tests.benchmarks.compiling import compile_rows
 from tests.benchmarks.gpu import gpu_rows
 from tests.benchmarks.kernels import kernel_rows
+from tests.benchmarks.locks import lock_rows
 from tests.benchmarks.matrices import matrix_rows
 from tests.benchmarks.measure import table
 from tests.benchmarks.oclgrind import oclgrind_rows
 
-PARTS = ("kernels", "matrices", "compile", "memory", "start-up", "large", "oclgrind", "gpu")
+PARTS = ("kernels", "matrices", "locks", "compile", "memory", "start-up", "large", "oclgrind", "gpu")
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
@@ -38,6 +39,7 @@ def main(chosen: list[str]) -> int:
         scratch = Path(folder)
         rows = list(kernel_rows()) if "kernels" in parts else []
         rows += matrix_rows() if "matrices" in parts else []
+        rows += lock_rows() if "locks" in parts else []
         rows += compile_rows() if "compile" in parts else []
         rows += memory_rows() if "memory" in parts else []
         rows += start_up_rows(scratch) if "start-up" in parts else []
