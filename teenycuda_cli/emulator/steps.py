@@ -37,9 +37,7 @@ class _Layout:
     def __init__(self, *known: Argument) -> None:
         """`known` are the last inputs."""
         self.values: list[Any] = []
-        self.calls: list[
-            tuple[Any, Any, Any]
-        ] = []  # function, where its results go, what takes its arguments
+        self.calls: list[tuple[Any, Any, Any]] = []  # function, place of its results, what takes arguments
         self.inputs = [*known[::-1]]
         self.places = {argument.register: -1 - at for at, argument in enumerate(self.inputs)}
         self.written: dict[Register, None] = {}
@@ -147,8 +145,10 @@ class StraightBlock:
 
 
 def _home(argument: Argument) -> int:
-    assert argument.register is not None
-    return argument.register.home
+    register = argument.register
+    assert register is not None
+    assert register.home >= 0, f"{register.name} does not live across blocks"
+    return register.home
 
 
 def _getter(places: Sequence[int]) -> Callable[[list[Any]], Any]:
