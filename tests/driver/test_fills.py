@@ -10,7 +10,7 @@ import pytest
 from teenycuda_cli.driver.arguments.dtypes import decode, encode, is_poison
 from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES
 from teenycuda_cli.driver.arguments.fills import fill
-from teenycuda_cli.driver.arguments.initializers import parse_initializer
+from teenycuda_cli.driver.arguments.initializers import InitializerError, parse_initializer
 from teenycuda_cli.errors import UsageError
 
 
@@ -103,6 +103,9 @@ def test_no_contents_means_poison(kind: str) -> None:
         ("f64", (4,), "1" + "0" * 390, "does not fit"),
         ("f64", (4,), "arange:0:1" + "0" * 390, "does not fit"),
         ("bool", (4,), "2", "does not fit"),
+        ("f32", (4,), "randint:0:99999999999999999999", "wider than 64 bits"),
+        ("f64", (4,), "randint:-1:9223372036854775809", "wider than 64 bits"),
+        ("f64", (4,), "randint:-9223372036854775809:0", "wider than 64 bits"),
     ],
 )
 def test_what_does_not_fit(kind: str, shape: tuple[int, ...], text: str, says: str) -> None:
@@ -132,3 +135,10 @@ def test_whole_numbers_may_have_an_exponent() -> None:
     assert filled("u8", (3,), "1.0,2.,3e0").tolist() == [1, 2, 3]
     assert filled("i64", (3,), "arange:1e3:2e0").tolist() == [1000, 1002, 1004]
     assert filled("i32", (9,), "randint:0:1e1").max() < 10
+
+
+@pytest.mark.parametrize("text", ["arange:0:inf", "arange:nan", "rand:0:inf", "randn:nan:1", "randint:0:inf"])
+def test_parameters_that_no_number_follows_from(text: str) -> None:
+    """An infinite or undefined start, step or bound is refused where it stands."""
+    with pytest.raises(InitializerError):
+        parse_initializer(text)

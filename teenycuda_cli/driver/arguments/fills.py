@@ -99,7 +99,12 @@ class _Fill:
             low, high = (int(number.real) for number in numbers)
             self._check(low)
             self._check(high - 1)
-            dtype: Any = np.uint64 if high - 1 >= 2**63 else np.int64
+            dtype: Any = np.int64 if high <= 2**63 else np.uint64
+            if low < np.iinfo(dtype).min or high > 2**64:
+                self._refuse(
+                    f"randint from {low} below {high} is wider than 64 bits",
+                    "LO and HI are between -2^63 and 2^63, or between 0 and 2^64",
+                )
             return encode(self.element, generator.integers(low, high, self.shape, dtype))
         if self.element.kind not in {"float", "complex"}:
             self._refuse(

@@ -111,7 +111,7 @@ def _filled(text: str, word: str) -> Initializer:
 
 
 def _check_range(text: str, word: str, values: tuple[Number, ...], offset: int) -> None:
-    if word not in {"rand", "randint", "randn"}:
+    if word not in {"arange", "rand", "randint", "randn"}:
         return
     first, second = (value.real for value in values)
     if not (abs(first) < float("inf") and abs(second) < float("inf")):
