@@ -8,13 +8,14 @@ import sys
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     gc.set_threshold(100_000)  # imports make tens of thousands of objects that stay: nothing to look through
+    from teenycuda_cli.streams import prepare_streams  # noqa: PLC0415  (as below)
+
+    prepare_streams()  # before anything is opened, which would get the number of a closed stream
     from teenycuda_cli.driver.registry import foresee  # noqa: PLC0415  (as below)
 
     foreseen = foresee(sys.argv[1:])
     from teenycuda_cli.cli import run  # noqa: PLC0415  (kept light: --version needs no more)
-    from teenycuda_cli.streams import prepare_streams  # noqa: PLC0415
 
-    prepare_streams()
     code = run(sys.argv[1:], foreseen)
     if sys.stderr is not None:
         sys.stderr.flush()

@@ -15,6 +15,7 @@ from teenycuda_cli import __version__
 from teenycuda_cli.errors import (
     FileError,
     InternalError,
+    Interrupted,
     OutOfMemory,
     TeenycudaError,
     TimeoutExpired,
@@ -35,6 +36,13 @@ COMMANDS = {
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are run; listing them imports none."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without any word, show the help as the mistake's way out."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(UsageError.exit_code)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands, in the order of a day's work."""
@@ -106,8 +114,7 @@ def _run(arguments: Sequence[str], command: str, as_json: bool, foreseen: Device
     except click.ClickException as error:
         return _report_click(command, error, as_json)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Aborted.", err=True)
-        return 130
+        return _report(command, Interrupted("interrupted"), as_json)
     except OSError:
         raise
     except Exception as error:

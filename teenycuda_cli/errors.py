@@ -185,6 +185,13 @@ class OutOfMemory(LaunchError):
     kind = "memory"
 
 
+class Interrupted(TeenycudaError):
+    """The user pressed Ctrl-C: what a shell takes for the end by that signal."""
+
+    exit_code = 130
+    kind = "interrupted"
+
+
 class InternalError(TeenycudaError):
     """A mistake in teenycuda itself: EX_SOFTWARE of sysexits.h, which no documented outcome uses."""
 

@@ -19,6 +19,11 @@ def display_name(path: str) -> str:
     return STDIN_NAME if path == "-" else path
 
 
+def is_stdout(path: str) -> bool:
+    """Whether an output's name is standard output."""
+    return path in _STDOUT_PATHS
+
+
 def read_input(path: str) -> bytes:
     """The bytes of a file, or of standard input for `-`.
 
@@ -55,7 +60,7 @@ def write_whole(path: str, data: bytes) -> None:
     or device is written directly. Raises FileError; the old file is then as it
     was.
     """
-    if path in _STDOUT_PATHS:
+    if is_stdout(path):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

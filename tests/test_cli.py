@@ -73,6 +73,9 @@ def test_shells_get_their_completion(shell: str) -> None:
         (["launch", "f.ptx", "--kernel", "k"], "no such option '--kernel'", "it is called --entry here"),
         (["strip", "f.ptx", "--kernel", "k"], "no such option '--kernel'", "teenycuda strip --help"),
         (["launch", "--seed", "-1"], "-1 is not in the range", "teenycuda launch --help"),
+        (["launch", "--seed", "1e3"], "'1e3' is no whole number", "teenycuda launch --help"),
+        (["launch", "--timeout", "0"], "'0'; expected a number of seconds above 0", "launch --help"),
+        (["load", "--timeout", "nan"], "'nan'; expected a number of seconds above 0", "load --help"),
     ],
 )
 def test_a_usage_error_says_the_way_out(
@@ -85,3 +88,12 @@ def test_a_usage_error_says_the_way_out(
     assert message in told
     assert way.startswith("hint: ")
     assert hint in way
+
+
+def test_no_word_at_all(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help is shown as a message, with the code of a usage error."""
+    assert run([]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("Usage: teenycuda ")
+    assert "inspect" in told.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,57 @@ def test_json_has_the_lines_under_a_message() -> None:
     words = ["inspect", str(SAMPLE), "--entry", "nope", "--json"]
     ended = subprocess.run([*COMMAND, *words], capture_output=True, check=False)
     assert json.loads(ended.stdout)["error"]["context"] == ["  vector_add"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["strip", str(SAMPLE), "-o", "/dev/stdout"],
+        ["load", str(SAMPLE), "--arch", "sm_90", "--cubin", "/dev/fd/1"],
+        ["launch", str(SAMPLE), "--save", "x=/proc/self/fd/1"],
+    ],
+)
+def test_standard_output_by_its_path_is_the_documents(words: list[str]) -> None:
+    """With --json nothing else is written to standard output, whatever name it goes by."""
+    launch = ["--device", "cpu", "--grid", "1", *(f"--arg={name}=ptr:9xf32" for name in "xyz"), "--arg=9"]
+    ended = _in_shell("", *words, *(launch if words[0] == "launch" else ()), "--json")
+    assert ended.returncode == 2
+    assert json.loads(ended.stdout)["exit_code"] == 2
+
+
+def test_assembling_with_standard_input_closed() -> None:
+    """Nothing that the assembler's process is given takes the number of standard input."""
+    ended = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "load", str(SAMPLE), "--arch", "sm_90"],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    ("words", "code"), [(["strip", str(SAMPLE)], 0), (["inspect", "/nowhere"], 3), (["launc"], 2)]
+)
+def test_messages_that_cannot_be_written(words: list[str], code: int) -> None:
+    """The exit code tells what happened also where nobody can be told in words."""
+    assert _in_shell("2>/dev/full", *words).returncode == code
+
+
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_an_interrupt(tmp_path: Path, option: list[str]) -> None:
+    """Ctrl-C ends a command with a message, or with its document, and the code that shells give it."""
+    fifo = tmp_path / "kernel.ptx"
+    os.mkfifo(fifo)
+    words = [*COMMAND, "inspect", str(fifo), *option]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with process, fifo.open("wb"):  # it opens once the command reads
+        process.send_signal(signal.SIGINT)
+        told, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    if option:
+        document = json.loads(told)
+        assert (document["error"]["kind"], document["exit_code"]) == ("interrupted", 130)
+    else:
+        assert said == b"error: interrupted\n"

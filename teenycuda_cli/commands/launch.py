@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from teenycuda_cli.commands.completion import devices
+from teenycuda_cli.commands.option_types import SECONDS, Whole
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.registry import DeviceStart
     from teenycuda_cli.driver.results import LaunchReport
-
-
-def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not (math.isfinite(value) and value > 0):
-        raise click.BadParameter("a number of seconds above 0")
-    return value
 
 
 @click.command()
@@ -32,7 +26,7 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
 @click.option("--cooperative", is_flag=True, help="All blocks at once, for a barrier of the whole grid.")
 @click.option(
     "--shared",
-    type=click.IntRange(0, 2**31 - 1),
+    type=Whole(0, 2**31 - 1),
     metavar="BYTES",
     help="Dynamic shared memory a block; by default what metadata tells, else 0.",
 )
@@ -51,7 +45,7 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
     help="auto, cuda, cuda:N, or cpu for the emulator.",
 )
 @click.option("--arg", "arguments", multiple=True, metavar="ARG", help="[NAME=]VALUE, in the kernel's order.")
-@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Seed of the random fills.")
+@click.option("--seed", type=Whole(0), default=0, metavar="N", help="Seed of the random fills.")
 @click.option(
     "--save", multiple=True, metavar="NAME=PATH", help="Save a buffer: .npy, .csv, .png, else raw bytes."
 )
@@ -65,20 +59,16 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
     "--tol", "tolerance", multiple=True, metavar="TOL", help="How close: [NAME:]rtol=R,atol=A,ulp=U."
 )
 @click.option("--bench", is_flag=True, help="Measure the kernel's time, caches flushed before each launch.")
-@click.option(
-    "--bench-seconds", type=float, callback=_seconds, metavar="S", help="As --bench, for that long (0.5)."
-)
+@click.option("--bench-seconds", type=SECONDS, metavar="S", help="As --bench, for that long (0.5).")
 @click.option("--hot", is_flag=True, help="As --bench, with the caches as the launch before left them.")
 @click.option("--graph", is_flag=True, help="On a GPU, launch by replaying a CUDA graph.")
 @click.option(
     "--guard",
-    type=click.IntRange(0, 2**30),
+    type=Whole(0, 2**30),
     metavar="BYTES",
     help="Guard zone on either side of a buffer (256).",
 )
-@click.option(
-    "--timeout", type=float, callback=_seconds, metavar="S", help="Give up after so many seconds (exit 6)."
-)
+@click.option("--timeout", type=SECONDS, metavar="S", help="Give up after so many seconds (exit 6).")
 @click.option(
     "--dry-run", is_flag=True, help="Show what would be launched, to the packed byte; launch nothing."
 )

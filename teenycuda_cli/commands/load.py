@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 
 import click
 
 from teenycuda_cli.commands.completion import devices
+from teenycuda_cli.commands.option_types import SECONDS, Whole
 from teenycuda_cli.driver.assembly.load_where import load
 from teenycuda_cli.driver.assembly.loading import LoadOptions, LoadResult
 from teenycuda_cli.driver.image import read_image
 from teenycuda_cli.driver.registry import start_device
 from teenycuda_cli.errors import TeenycudaError, UsageError
-from teenycuda_cli.files import write_whole
+from teenycuda_cli.files import is_stdout, write_whole
 from teenycuda_cli.report import load as report
 
 EXIT_REFUSED = 3
-
-
-def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not (math.isfinite(value) and value > 0):
-        raise click.BadParameter("a number of seconds above 0")
-    return value
 
 
 @click.command()
@@ -41,19 +35,17 @@ def _seconds(_: click.Context, __: click.Parameter, value: float | None) -> floa
 @click.option(
     "-O",
     "opt_level",
-    type=click.IntRange(0, 4),
+    type=Whole(0, 4),
     metavar="N",
     help="Optimization level: 0 to 3, or on a GPU 0 to 4; by default the highest.",
 )
 @click.option(
-    "--max-registers", type=click.IntRange(1, 255), metavar="N", help="At most this many registers a thread."
+    "--max-registers", type=Whole(1, 255), metavar="N", help="At most this many registers a thread."
 )
 @click.option("--lineinfo", is_flag=True, help="Keep line numbers for profilers.")
 @click.option("--no-strip", is_flag=True, help="Assemble the file as it is, debug information and all.")
 @click.option("--cache", is_flag=True, help="Let the GPU's driver use its cache; a cached load has no log.")
-@click.option(
-    "--timeout", type=float, metavar="S", callback=_seconds, help="Give up after so many seconds (exit 6)."
-)
+@click.option("--timeout", type=SECONDS, metavar="S", help="Give up after so many seconds (exit 6).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     file: str,
@@ -102,13 +94,17 @@ def command(
     )
     if cubin is not None and result.cubin is not None:
         write_whole(cubin, result.cubin)
-    return _show(result, as_json, beside_cubin=cubin == "-")
+    beside_cubin = cubin is not None and is_stdout(cubin)
+    return _show(result, as_json, beside_cubin=beside_cubin)
 
 
 def _check_output(file: str, cubin: str | None, as_json: bool) -> None:
-    if cubin == "-" and as_json:
-        raise UsageError("--cubin - and --json both take standard output", hint="write the cubin to a file")
-    if cubin is None or file == "-" or cubin == "-":
+    if cubin is None:
+        return
+    if is_stdout(cubin) and as_json:
+        hint = "write the cubin to a file"
+        raise UsageError(f"--cubin {cubin} and --json both take standard output", hint=hint)
+    if file == "-" or is_stdout(cubin):
         return
     if os.path.exists(cubin) and os.path.exists(file) and os.path.samefile(cubin, file):
         raise UsageError(f"--cubin {cubin} is the input itself", hint="write the cubin to another file")

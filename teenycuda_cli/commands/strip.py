@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from teenycuda_cli.driver.image import read_image
 from teenycuda_cli.errors import CheckFailed, FileError, UsageError
-from teenycuda_cli.files import display_name, read_input, write_whole
-from teenycuda_cli.ptx.source import Source
+from teenycuda_cli.files import is_stdout, write_whole
 from teenycuda_cli.ptx.strip import strip
 
 if TYPE_CHECKING:
+    from teenycuda_cli.ptx.source import Source
     from teenycuda_cli.ptx.strip import Stripped
     from teenycuda_cli.verification import Verification
-
-BINARY_MAGIC = (b"\x7fELF", b"\x50\xed\x55\xba")
 
 
 @click.command()
@@ -44,15 +43,13 @@ def command(file: str, out: str | None, keep_lineinfo: bool, wanted: bool, as_js
         teenycuda strip --keep-lineinfo --verify kernel.ptx -o profiled.ptx
         rustc … --emit asm=/dev/stdout | teenycuda strip - | teenycuda load -
     """
-    if as_json and out == "-":
-        raise UsageError("--json and -o - both want standard output", hint="name a file with -o")
-    data = read_input(file)
-    if data.startswith(BINARY_MAGIC):
+    if as_json and out is not None and is_stdout(out):
+        raise UsageError(f"--json and -o {out} both want standard output", hint="name a file with -o")
+    image = read_image(file)
+    if image.kind != "ptx":
         hint = "machine code is loaded as it is"
-        raise FileError("holds machine code; strip takes PTX text", file=display_name(file), hint=hint)
-    if not data:
-        raise FileError("is empty", file=display_name(file), hint="expected PTX text")
-    source = Source(data, display_name(file))
+        raise FileError("holds machine code; strip takes PTX text", file=image.name, hint=hint)
+    source = image.source
     stripped = strip(source, keep_lineinfo=keep_lineinfo)
     verification = _verified(source, stripped) if wanted else None
     if out is not None or not as_json:

@@ -11,7 +11,7 @@ from teenycuda_cli.driver.arguments.array_files import npy_bytes
 from teenycuda_cli.driver.arguments.dtypes import Array, decode
 from teenycuda_cli.driver.arguments.element_types import ElementType
 from teenycuda_cli.errors import FileError, UsageError
-from teenycuda_cli.files import write_whole
+from teenycuda_cli.files import is_stdout, write_whole
 
 LARGEST_PICTURE = 16384  # pixels a side
 
@@ -37,7 +37,7 @@ def parse_save(text: str) -> Save:
         raise UsageError(
             f"--save {text}: expected NAME=PATH", hint="e.g. out=out.npy, out=out.csv, out=picture.png"
         )
-    if path == "-":
+    if is_stdout(path):
         raise UsageError(f"--save {text}: standard output has the report", hint="name a file")
     return Save(name, path)
 

@@ -152,7 +152,9 @@ class _Strip:
             self.cuts.extend((0, start))
         if not _HEAD.match(self.data, start):
             raise self.source.error(
-                start, "this is no PTX: it does not begin with .version", hint="strip takes PTX text only"
+                start,
+                "this is no PTX: it does not begin with .version",
+                hint="a PTX file begins with .version, .target and .address_size",
             )
         self._walk(start)
         if self.behind_nul:

@@ -119,3 +119,21 @@ def test_unwritable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["strip", str(TRITON), "-o", str(out)]) == 3
     assert "error:" in capsys.readouterr().err
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"\x1f\x8b\x08" + bytes(9), "gzip"),
+        (".version 8.0\n".encode("utf-16"), "UTF-16"),
+        (b"\n", "is empty"),
+        (b"\x7fELF" + bytes(60), "machine code"),
+        (b"hello\n", "a PTX file begins with .version"),
+    ],
+)
+def test_what_is_no_ptx(data: bytes, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is told what the file is, as the other commands tell it."""
+    file = tmp_path / "kernel.ptx"
+    file.write_bytes(data)
+    assert run(["strip", str(file)]) == 3
+    assert says in capsys.readouterr().err
