@@ -9,18 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """While a file is read or compiled: the collector would look through all its objects, again and again.
-
-    What was made then counts as old, so that it is not looked through right
-    after either, when nearly all of it is still in use.
-    """
+    """While a file is read or compiled: the collector would look through all its objects, again and again."""
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()
