@@ -2,11 +2,15 @@
 
 import gc
 import os
+import signal
 import sys
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    interrupt = signal.getsignal(signal.SIGINT)
+    if interrupt is signal.default_int_handler:  # not where a shell has it ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # while we import, it ends us without a traceback
     gc.set_threshold(100_000)  # imports make tens of thousands of objects that stay: nothing to look through
     from teenycuda_cli.streams import prepare_streams  # noqa: PLC0415  (as below)
 
@@ -16,6 +20,7 @@ def main() -> None:
     foreseen = foresee(sys.argv[1:])
     from teenycuda_cli.cli import run  # noqa: PLC0415  (kept light: --version needs no more)
 
+    signal.signal(signal.SIGINT, interrupt)
     code = run(sys.argv[1:], foreseen)
     if sys.stderr is not None:
         sys.stderr.flush()

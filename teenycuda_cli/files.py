@@ -32,9 +32,14 @@ def read_input(path: str) -> bytes:
     """
     if path == "-":
         if sys.stdin is None:
-            raise FileError("standard input is closed", file=STDIN_NAME)
+            raise FileError(
+                "standard input is closed, or was read already",
+                file=STDIN_NAME,
+                hint="name a file; only one thing can be read from standard input",
+            )
+        source, sys.stdin = sys.stdin, None  # what reads it a second time would find nothing
         try:
-            return sys.stdin.buffer.read()
+            return source.buffer.read()
         except OSError as error:
             raise FileError(f"cannot read: {_reason(error)}", file=STDIN_NAME) from error
     if not path:

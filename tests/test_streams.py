@@ -146,3 +146,29 @@ def test_an_interrupt(tmp_path: Path, option: list[str]) -> None:
         assert (document["error"]["kind"], document["exit_code"]) == ("interrupted", 130)
     else:
         assert said == b"error: interrupted\n"
+
+
+@pytest.mark.parametrize("words", [["inspect", "-", "-"], ["inspect", "-", "--meta", "-"]])
+def test_standard_input_twice(words: list[str]) -> None:
+    """What is read once is not taken for empty the second time."""
+    ended = subprocess.run([*COMMAND, *words], input=SAMPLE.read_bytes(), capture_output=True, check=False)
+    assert ended.returncode == 3
+    assert b"was read already" in ended.stderr or b"is no JSON" in ended.stderr
+    assert b"is empty" not in ended.stderr
+
+
+def test_an_interrupt_at_any_time() -> None:
+    """From the first import of ours on, Ctrl-C leaves no traceback."""
+    script = (
+        "import os, signal, sys\n"
+        "from teenycuda_cli import __main__\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'teenycuda_cli.cli': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "sys.argv[1:] = ['devices']\n"
+        "__main__.main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert ended.returncode == -signal.SIGINT
+    assert ended.stderr == b""

@@ -203,7 +203,7 @@ def test_targets_too_old_are_assembled_for_a_later_one(load: Load, monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    ("word", "code"), [("sm_90", 0), ("90", 0), ("hopper", 2), ("sm_70", 3), ("sm_80", 3)]
+    ("word", "code"), [("sm_90", 0), ("90", 0), ("hopper", 2), ("sm_٩٠", 2), ("sm_70", 3), ("sm_80", 3)]
 )
 def test_architectures(word: str, code: int, load: Load) -> None:
     """What is no architecture ends with 2, one that cannot be assembled for with 3; both say why."""

@@ -6,7 +6,7 @@ import re
 
 from teenycuda_cli.errors import UsageError
 
-_SPELLING = re.compile(r"(?:sm_?|compute_?)?(\d{2,3})([af]?)")
+_SPELLING = re.compile(r"(?:sm_?|compute_?)?([0-9]{2,3})([af]?)")
 _NAME = re.compile(r"(?:sm|compute)_(\d+)(\d)([af]?)")
 
 
