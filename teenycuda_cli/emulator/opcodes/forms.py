@@ -41,11 +41,22 @@ class Form:
 
 
 OTHER_KINDS = frozenset(
-    ("address", "label", "table", "function", "prototype", "arguments", "pointer", "amount", "tensor")
+    {
+        "address",
+        "pointer",
+        "tensor",
+        "label",
+        "table",
+        "function",
+        "prototype",
+        "arguments",
+        "amount",
+        "nothing",
+    }
 )
 """What operands may be besides values of a type; a `pointer` is an integer of 32 or 64 bits,
 an `amount` one of 32 or a predicate (cp.async: how many bytes to read, or whether none), a `tensor`
-the address of a tensor map and coordinates."""
+the address of a tensor map and coordinates, `nothing` is `_` alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ def arrive(emit: Emitter, op: Op) -> None:
     "mbarrier.how{.sem}{.scope}.space.b64 d, [a]{, count}",
     "mbarrier.how.expect_tx{.sem}{.scope}.space.b64 d, [a], count",
     space="shared::cluster",
-    **(_ARRIVE | {"types": "d:b64? count:u32"}),
+    **(_ARRIVE | {"types": "d:nothing count:u32"}),
 )
 def arrive_remote(emit: Emitter, op: Op) -> None:
     """The same at an object that may be another block's: nothing comes back."""

@@ -15,7 +15,7 @@ def _is_ordered(m: Modifiers) -> bool:
     """Whether the semantics go with the scope, the space and the cache operator."""
     sem, scope, space = m["sem"], m["scope"], m["space"]
     if m["mmio"]:
-        return sem == "relaxed" and scope == "sys" and space in _GLOBAL and not m["cop"]
+        return sem == "relaxed" and scope == "sys" and space in _GLOBAL and not m["cop"] and not m["vec"]
     if sem in ("", "weak"):
         return not scope
     if m["cop"] or space not in _STRONG_SPACES:

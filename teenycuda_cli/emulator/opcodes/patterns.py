@@ -13,6 +13,9 @@ from teenycuda_cli.emulator.numerics.types import dtype
 from teenycuda_cli.emulator.opcodes.forms import OTHER_KINDS, Expected, Form, Operation
 
 _TYPE = re.compile(r"pred|[bus]\d+(x2)?|b?f\d+(x2)?|tf32|e\dm\d(x2)?|ue8m0x2")
+_LAYOUT = re.compile(r"row|col")
+_ORDERED = (_TYPE, _LAYOUT)
+"""Kinds of modifiers of which an instruction has several, told apart by their order."""
 _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64", "b16": "b32", "b32": "b64"}
 _HALF = {"b32": "b16", "b64": "b32", "b16": "b8", "b128": "b64"}
 _MARKS = "+?="
@@ -33,7 +36,7 @@ class Slot:
     choices: frozenset[str]
     ordered: tuple[str, ...]
     optional: bool
-    is_type: bool
+    kind: re.Pattern[str] | None  # of `_ORDERED`
     is_literal_type: bool  # it is what `type` means
 
 
@@ -56,11 +59,11 @@ class Place:
 
 
 def _choose(slot: Slot, remaining: list[str]) -> str:
-    """The modifier that a slot takes, or the empty string; a type slot takes the next type or nothing."""
+    """The modifier that a slot takes, or the empty string; one for types takes the next type or nothing."""
     for text in remaining:
         if text in slot.choices:
             return text
-        if slot.is_type and _TYPE.fullmatch(text):
+        if slot.kind is not None and slot.kind.fullmatch(text):
             break
     return ""
 
@@ -77,7 +80,7 @@ class Pattern:
     def bind(self, modifiers: tuple[str, ...]) -> dict[str, str] | None:
         """Modifiers by slot name, or None where they do not fit.
 
-        They may stand in any order, as ptxas has it; types keep theirs.
+        They may stand in any order, as ptxas has it; types and layouts keep theirs.
         """
         bound: dict[str, str] = {}
         remaining = list(modifiers)
@@ -119,9 +122,10 @@ def _slots(text: str, alternatives: Mapping[str, tuple[str, ...]]) -> tuple[Slot
     for optional, required in _SLOT.findall(text):
         name = optional or required
         ordered = alternatives.get(name, (name,))
-        is_type = all(_TYPE.fullmatch(choice) for choice in ordered)
-        literal = is_type and name not in alternatives
-        slots.append(Slot(name, frozenset(ordered), ordered, bool(optional), is_type, literal))
+        kinds = (kind for kind in _ORDERED if all(map(kind.fullmatch, ordered)))
+        kind = next(kinds, None)
+        literal = kind is _TYPE and name not in alternatives
+        slots.append(Slot(name, frozenset(ordered), ordered, bool(optional), kind, literal))
     return tuple(slots)
 
 
