@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _SLOT = re.compile(r"\{\.([a-z0-9_]+)\}|\.([A-Za-z0-9_:]+)")
-_OPERAND = re.compile(r"\$(%?[\w.]+(?:\+\d)?)|(?<![\w$%.])([a-z]\w*)([+-]?)")
+_OPERAND = re.compile(r"\$(%?[\w.]+(?:\+\d)?)|(?<![\w$%.])([a-z]\w*)([+-](?![\d-]))?")
 _WIDE = {"8": "16", "16": "32", "32": "64", "64": "128"}
 _NARROW = {wide: narrow for narrow, wide in _WIDE.items()}
 _LETTERS = {1: "%p", 8: "%h", 16: "%h", 32: "%r", 64: "%l", 128: "%q"}
@@ -69,7 +69,7 @@ def _written(operands: str, bound: dict[str, str]) -> str:
     return _OPERAND.sub(register, operands)
 
 
-def _letter(kind: str, scale: str) -> str:
+def _letter(kind: str, scale: str | None) -> str:
     size = _PACKED.get(kind) or _SMALL.get(kind)
     if size is None:
         digits = re.sub(r"\D", "", kind) or "32"

@@ -21,7 +21,7 @@ from tests.isa.grammar import first_line, module
 FILE = Path(__file__).with_name("accepted.xz")
 TARGET = "sm_89"
 _BATCH = 2000
-_LINE = re.compile(r"line (\d+)")
+_LINE = re.compile(r"line (\d+); (?:error|fatal)")
 
 
 def candidates() -> Iterator[str]:
@@ -31,28 +31,30 @@ def candidates() -> Iterator[str]:
 
 
 def accepted(forms: list[str], target: str = TARGET) -> list[str]:
-    """Those that ptxas takes; a form that it crashes on is none."""
+    """Those that ptxas takes; one that it takes and then crashes on is one of them."""
     left = forms
     while left:
-        errors = _errors(left, target)
+        crashed, errors = _errors(left, target)
         if errors is None:
             return left
         refused = {int(number) - first_line() for number in _LINE.findall(errors)} & set(range(len(left)))
         if not refused:  # it ended without a line
             half = len(left) // 2
-            return accepted(left[:half], target) + accepted(left[half:], target) if half else []
+            if not half:
+                return left if crashed else []
+            return accepted(left[:half], target) + accepted(left[half:], target)
         left = [form for index, form in enumerate(left) if index not in refused]
     return left
 
 
-def _errors(forms: list[str], target: str) -> str | None:
-    """What ptxas has against a module of these forms; None: nothing."""
+def _errors(forms: list[str], target: str) -> tuple[bool, str | None]:
+    """Whether ptxas crashes on a module of these forms, and what it has against them; None: nothing."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "forms.ptx"
         path.write_text(module(forms, target))
         command = ["ptxas", f"-arch={target}", "-O0", str(path), "-o", os.devnull]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return None if done.returncode == 0 else done.stderr
+        return done.returncode < 0, None if done.returncode == 0 else done.stderr
 
 
 def read() -> list[str]:
