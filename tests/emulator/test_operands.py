@@ -212,6 +212,17 @@ def test_an_offset_is_part_of_an_address_that_is_moved() -> None:
     np.testing.assert_array_equal(run(kernel(line), 3, block=(1,))[1:], [4, 8])
 
 
+def test_an_offset_is_part_of_an_address_that_is_stored() -> None:
+    """Where a value is expected, `variable+4` is the place four bytes on."""
+    line = (
+        "mov.u64 %d2, gm; st.global.u64 [%out+8], gm+12; ld.global.u64 %d1, [%out+8];"
+        "sub.u64 %d3, %d1, %d2; st.global.u32 [%out+4], %d3;"
+        "mov.u64 %d1, 0; st.global.u64 [%out+8], %d1; red.global.add.u64 [%out+8], gm+4;"
+        "ld.global.u64 %d1, [%out+8]; sub.u64 %d3, %d1, %d2; st.global.u64 [%out+8], %d3;"
+    )
+    np.testing.assert_array_equal(run(kernel(line), 4, block=(1,))[1:], [12, 4, 0])
+
+
 @pytest.mark.parametrize(
     "opcode", ["add.u32", "sub.u32", "mul.lo.u32", "xor.b32", "and.b32", "or.b32", "min.u32"]
 )

@@ -171,7 +171,7 @@ class MoveMatrix:
     "movmatrix.sync.aligned.shape.trans.type d, a",
     shape="m8n8",
     type="b16",
-    types="d:b32 a:b32",
+    types="d:b32? a:b32",
     isa="warp-level-matrix-instructions-movmatrix",
     whole_warps=True,
     keeps_memory=True,

@@ -165,8 +165,8 @@ def _effect_shapes(text: str, form: Form) -> frozenset[str]:
     if text in form.vectors:
         return _VECTORS
     if "vec" in form.alternatives and named == "type":
-        return frozenset(("r", "v1", "v2", "v4", "v8"))
-    return frozenset("r[") if form.opcode == "cvta" else frozenset("r")
+        return frozenset(("r", "[", "v1", "v2", "v4", "v8"))
+    return frozenset("r[")
 
 
 def compile_form(form: Form) -> Pattern:
@@ -206,7 +206,7 @@ def types_of(place: Place, form: Form, bound: Mapping[str, str]) -> tuple[str, .
 def _expected(
     place: Place, types: tuple[str, ...], form: Form, bound: Mapping[str, str], *, is_destination: bool
 ) -> Expected:
-    if place.shapes is not None and "[" in place.shapes and form.kind == "effect" and form.opcode != "cvta":
+    if place.shapes == _SPELLINGS["["]:
         types = ("address",)
     elif place.shapes == _SPELLINGS[", {"]:
         types = ("tensor",)

@@ -270,7 +270,7 @@ class Match:
     "match.all.sync.type d, a, membermask",
     "match.all.sync.type d|p, a, membermask",
     type="b32 b64",
-    types="d:b32 p:pred membermask:u32",
+    types="d:b32? p:pred membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-match-sync",
     gathers=True,
     keeps_memory=True,
