@@ -231,9 +231,9 @@ def _stands(  # noqa: PLR0911  (a case each)
         return False
     if isinstance(source, FloatConstant):
         return name in ("f32", "f64") or (name[0] == "b" and (source.width == width or not is_effect))
-    if not is_effect:
-        return not isinstance(source, (Nowhere, Group, Place, Label))
-    return isinstance(source, (Frame, KernelParameter)) and width == _LONGEST
+    if isinstance(source, (Frame, KernelParameter)):
+        return width == _LONGEST if is_effect else name != "pred" and not _is_float(name)
+    return not is_effect and not isinstance(source, (Nowhere, Group, Place, Label))
 
 
 _POINTER = 32

@@ -61,6 +61,8 @@ def test_taken(line: str) -> None:
         ("setp.lt.f32 %pp1, %ff0, 0;", 3),
         ("mov.f32 %ff1, 5;", 2),
         ("mov.u64 %bbb1, L; L:", 2),
+        (".local .b8 lo[4]; mov.pred %pp1, lo;", 2),
+        (".local .b8 lo[4]; mov.f32 %ff1, lo;", 2),
     ],
 )
 def test_refused(line: str, number: int) -> None:
