@@ -1,15 +1,14 @@
 """Tensor maps: 128 bytes that tell how a tensor lies in global memory, and which box of it is copied.
 
-What is in them is the hardware's secret, and the emulator's own here: kernels
-make them with `tensormap.replace` and nobody else reads them. Words of 32
-bits, all 0 at first; axes are counted from the innermost.
+The layout is that of sm_90: on that target, ptxas makes plain loads and stores of
+`tensormap.replace`, which show where each field lies. Axes are counted from the innermost.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,27 +16,52 @@ from teenycuda_cli.emulator.numerics.types import dtype
 
 SIZE = 128
 AXES = 5
+CHUNK = 16
 _MAPS_KEPT = 256
 
-# Field: its offset in bytes, and the bytes of a value. Those with axes have a value for each.
-FIELDS = {
-    "global_address": (0, 8),
-    "rank": (8, 4),  # less 1
-    "elemtype": (12, 4),
-    "interleave_layout": (16, 4),
-    "swizzle_mode": (20, 4),
-    "fill_mode": (24, 4),
-    "swizzle_atomicity": (28, 4),
-    "global_dim": (32, 4),
-    "box_dim": (52, 4),
-    "element_stride": (72, 4),
-    "global_stride": (96, 8),  # of the axes but the innermost, in bytes
+
+class Part(NamedTuple):
+    """Bits of a word of 32 that hold bits of a field's value, less `less`, from bit `low` on."""
+
+    word: int  # its offset in bytes
+    shift: int
+    bits: int
+    low: int = 0
+    less: int = 0
+
+    @property
+    def mask(self) -> int:
+        """The bits in the word."""
+        return ((1 << self.bits) - 1) << self.shift
+
+
+TF32 = Part(8, 16, 1)
+"""Whether f32 is rounded to tf32 when it is loaded."""
+FIELDS: dict[str, tuple[tuple[Part, ...], ...]] = {
+    "global_address": ((Part(0, 0, 32), Part(4, 0, 32, 32)),),
+    "rank": ((Part(8, 4, 3),),),  # as its value is: one less than there are axes
+    "elemtype": ((Part(8, 7, 4),),),
+    "interleave_layout": ((Part(8, 11, 2),),),
+    "swizzle_mode": ((Part(8, 13, 2), Part(8, 22, 1, 2)),),
+    "fill_mode": ((Part(8, 15, 1),),),
+    "global_stride": tuple(
+        [(Part(12 + 4 * axis, 0, 32, 4), Part(28, 4 * axis, 4, 36)) for axis in range(AXES - 1)]
+    ),
+    "global_dim": tuple([(Part(32 + 4 * axis, 0, 32, less=1),) for axis in range(AXES)]),
+    "element_stride": tuple([(Part(52, 3 * axis, 3, less=1),) for axis in range(AXES)]),
+    "box_dim": (
+        (Part(52, 24, 8, less=1),),
+        *[(Part(56, 8 * axis, 8, less=1),) for axis in range(AXES - 1)],
+    ),
 }
-BY_AXIS = frozenset(("global_dim", "box_dim", "element_stride", "global_stride"))
-KINDS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32")
-"""The element types by number; f32 and tf32 each without and with subnormals flushed."""
-_FLOATS = {6: 0x7FFF, 7: 0x7FFFFFFF, 8: 0x7FFFFFFF, 9: 0x7FFFFFFFFFFFFFFF, 10: 0x7FFF}
-_FLOATS |= {11: 0x7FFFFFFF, 12: 0x7FFFFFFF}
+"""By field and axis, where its value lies; those without axes have one."""
+
+KINDS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16")
+"""The element types by number, of which 8 is f32 with subnormals flushed."""
+_FLUSHED = 8
+TF32_KINDS = {11: 7, 12: 8}
+"""Numbers of element types that are another one, and tf32."""
+_NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0x7FFFFFFFFFFFFFFF}
 SWIZZLES = (0, 32, 64, 128)
 """Bytes within which each mode exchanges chunks of 16."""
 
@@ -54,6 +78,8 @@ class TensorMap:
     steps: tuple[int, ...]  # every how many-th element
     swizzle: int  # bytes; 0: none
     fill: int  # what stands for an element outside
+    flushes: bool  # subnormals become zero
+    rounds: bool  # f32 becomes tf32
 
     @property
     def element(self) -> int:
@@ -71,42 +97,57 @@ class TensorMap:
         return int(np.prod(self.box)) * self.element
 
 
+def value_of(data: bytes, field: str, axis: int = 0) -> int:
+    """A field's value, as `tensormap.replace` takes it; of a stride, but for its last four bits."""
+    found = 0
+    for part in FIELDS[field][axis]:
+        word = int.from_bytes(data[part.word : part.word + 4], "little")
+        found |= ((word & part.mask) >> part.shift) << part.low
+    return found + FIELDS[field][axis][0].less
+
+
 @lru_cache(_MAPS_KEPT)
 def decoded(data: bytes) -> TensorMap | str:
     """The map in 128 bytes, or what is wrong with it."""
-
-    def value(name: str, axis: int = 0) -> int:
-        offset, size = FIELDS[name]
-        return int.from_bytes(data[offset + axis * size : offset + (axis + 1) * size], "little")
-
-    rank, kind = value("rank") + 1, value("elemtype")
+    rank, number = value_of(data, "rank") + 1, value_of(data, "elemtype")
     unknown = [
-        (rank <= AXES, f"{rank} axes"),
-        (kind < len(KINDS), f"the element type {kind}"),
-        (value("interleave_layout") == 0, "an interleaved layout"),
-        (value("swizzle_mode") < len(SWIZZLES), f"the swizzle mode {value('swizzle_mode')}"),
+        (rank > AXES, f"{rank} axes"),
+        (number >= len(KINDS), f"elements of type {number}"),
+        (value_of(data, "interleave_layout") > 0, "an interleaved layout"),
+        (value_of(data, "swizzle_mode") >= len(SWIZZLES), "a swizzle of 96 bytes"),
     ]
-    for known, what in unknown:
-        if not known:
+    for is_so, what in unknown:
+        if is_so:
             return f"{what}, which the emulator does not know"
-    element = dtype(KINDS[kind]).itemsize
-    steps = tuple(max(value("element_stride", axis), 1) for axis in range(rank))
-    boxes = [value("box_dim", axis) for axis in range(rank)]
-    dims = tuple(value("global_dim", axis) for axis in range(rank))
-    if not all(boxes) or not all(dims):
-        return f"a box of {boxes} in a tensor of {list(dims)}; every axis needs at least one element"
-    strides = (element, *(value("global_stride", axis) for axis in range(rank - 1)))
-    fill = _FLOATS.get(kind, 0) if value("fill_mode") else 0
-    box = tuple(-(-size // step) for size, step in zip(boxes, steps, strict=True))
-    swizzle = SWIZZLES[value("swizzle_mode")]
-    if swizzle and box[0] * element > swizzle:
-        return f"rows of {box[0] * element} bytes in a box, more than the {swizzle} that are swizzled"
-    return TensorMap(value("global_address"), KINDS[kind], dims, strides, box, steps, swizzle, fill)
+    kind, swizzle = KINDS[number], SWIZZLES[value_of(data, "swizzle_mode")]
+    sizes = [value_of(data, "box_dim", axis) for axis in range(rank)]
+    # Without an interleaved layout, the innermost axis has no stride.
+    steps = (1, *[value_of(data, "element_stride", axis) for axis in range(1, rank)])
+    box = tuple([-(-size // step) for size, step in zip(sizes, steps, strict=True)])
+    element = dtype(kind).itemsize
+    row = box[0] * element
+    if row % CHUNK:
+        return f"rows of {row} bytes in a box; they must be a multiple of {CHUNK}"
+    if swizzle and row > swizzle:
+        return f"rows of {row} bytes in a box, more than the {swizzle} that are swizzled"
+    is_tf32 = bool(int.from_bytes(data[TF32.word : TF32.word + 4], "little") & TF32.mask)
+    return TensorMap(
+        value_of(data, "global_address"),
+        kind,
+        tuple([value_of(data, "global_dim", axis) for axis in range(rank)]),
+        (element, *[value_of(data, "global_stride", axis) for axis in range(rank - 1)]),
+        box,
+        steps,
+        swizzle,
+        _NAN.get(kind, 0) if value_of(data, "fill_mode") else 0,
+        number == _FLUSHED,
+        is_tf32 and kind == "f32",
+    )
 
 
 def swizzled(start: int, size: int, swizzle: int) -> Any:
     """Where the chunks of 16 bytes of a box lie in it, that begins at an address; None: in order."""
     if not swizzle:
         return None
-    chunk = start // 16 + np.arange(size // 16)
-    return (chunk ^ ((chunk >> 3) & (swizzle // 16 - 1))) - start // 16
+    chunk = start // CHUNK + np.arange(size // CHUNK)
+    return (chunk ^ ((chunk >> 3) & (swizzle // CHUNK - 1))) - start // CHUNK

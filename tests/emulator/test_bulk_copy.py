@@ -220,9 +220,12 @@ def test_bulk_copies_are_checked(body: str, message: str) -> None:
             {"box": [64, 8], "swizzle_mode": 3},
             "rows of 256 bytes in a box, more than the 128 that are swizzled",
         ),
-        ({"strides": ["140"]}, "a stride of 140 bytes, no multiple of 16"),
+        ({"strides": ["140"]}, "sets global_stride of a tensor map to 140, not to multiples of 16"),
+        ({"box": [6, 8]}, "rows of 24 bytes in a box; they must be a multiple of 16"),
         ({"interleave_layout": 1}, "an interleaved layout"),
-        ({"box": [0, 8]}, "every axis needs at least one element"),
+        ({"box": [0, 8]}, "sets box_dim of a tensor map to 0, not to 1 to 256"),
+        ({"box": [8, 257]}, "sets box_dim of a tensor map to 257, not to 1 to 256"),
+        ({"dims": ["0", "20"]}, "sets global_dim of a tensor map to 0"),
     ],
 )
 def test_maps_are_checked(changes: dict[str, Any], message: str) -> None:

@@ -2,42 +2,77 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator.access import Site, positions
-from teenycuda_cli.emulator.arguments import MASK
+from teenycuda_cli.emulator.arguments import MASK, fixed
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
-from teenycuda_cli.emulator.ir import Constant, Op, Place
+from teenycuda_cli.emulator.ir import Constant, Op, Place, Source
 from teenycuda_cli.emulator.lanes import Lanes, Mask
 from teenycuda_cli.emulator.opcodes.memory import space_of
 from teenycuda_cli.emulator.spans import Actor, blocks_of, values
-from teenycuda_cli.emulator.tensor_maps import AXES, BY_AXIS, FIELDS, SIZE
+from teenycuda_cli.emulator.tensor_maps import FIELDS, SIZE, TF32, TF32_KINDS, Part
 from teenycuda_cli.errors import UnsupportedError
 
 _ISA = "data-movement-and-conversion-instructions-tensormap-"
 _ADDRESS = 64
-_SINGLE = "rank elemtype interleave_layout swizzle_mode swizzle_atomicity fill_mode"
+_WORD = np.dtype(np.uint32)
+_SINGLE = "elemtype interleave_layout swizzle_mode fill_mode"
+_CHOICES = {"elemtype": 13, "interleave_layout": 3, "swizzle_mode": 4, "fill_mode": 2}
+"""How many values there are of a field that takes constants alone."""
+
+
+_RANGES = {
+    "rank": "0 to 7",
+    "global_stride": "multiples of 16 below 2^40",
+    "global_dim": "1 to 2^32 - 1",
+    "element_stride": "1 to 8",
+    "box_dim": "1 to 256",
+}
 
 
 class Replace:
     """One field of a map: lanes, address, value and mask in."""
 
-    def __init__(self, site: Site) -> None:
-        """The access to the field."""
+    def __init__(self, site: Site, field: str, parts: tuple[Part, ...], width: int) -> None:
+        """The access to the map's first word, where the value's bits go, and how many those are."""
         self.site = site
+        self.field = field
+        self.parts = parts
+        self.width = width
 
     def __call__(self, lanes: Lanes, address: Any, value: Any, mask: Mask) -> None:
-        """Raises LaunchError where no map can be."""
-        given = np.broadcast_to(lanes.integers(value, 8 * self.site.size), lanes.shape)
-        for found in positions(self.site, lanes, address, mask):
-            data, index = found.elements(self.site.dtype)
+        """Raises LaunchError where no map can be, and for a value that the field cannot hold."""
+        given = np.broadcast_to(lanes.integers(value, self.width), lanes.shape)
+        given = (given.reshape(-1) if mask is None else given[mask]).astype(np.int64)
+        if self.width < _ADDRESS:
+            given &= (1 << self.width) - 1
+        held = np.zeros_like(given)
+        for part in self.parts:
+            bits = (given - part.less) >> part.low & (1 << part.bits) - 1
+            held |= bits << part.low
+            self._write(lanes, address, mask, part, bits << part.shift)
+        wrong = np.flatnonzero(held + self.parts[0].less != given)
+        if len(wrong):
+            told = f"sets {self.field} of a tensor map to {given[wrong[0]]}, not to {_RANGES[self.field]}"
+            lane = int(lanes.numbers(mask)[wrong[0]])
+            raise faults.fault(self.site.program, self.site.op, lanes, lane, len(wrong), told)
+
+    def _write(self, lanes: Lanes, address: Any, mask: Mask, part: Part, bits: Any) -> None:
+        site = replace(self.site, offset=self.site.offset + part.word)
+        for found in positions(site, lanes, address, mask):
+            data, index = found.elements(_WORD)
+            here = bits
             if found.mask is None:
-                data[np.broadcast_to(index, lanes.shape)] = given.astype(data.dtype)
-            else:
-                data[index] = given[found.mask].astype(data.dtype)
+                index = np.broadcast_to(index, lanes.shape).reshape(-1)
+            elif len(index) != len(bits):
+                here = bits[found.mask.reshape(-1) if mask is None else found.mask[mask]]
+            data[index] = (data[index] & np.uint32(~part.mask & 0xFFFFFFFF)) | here.astype(_WORD)
 
 
 @effect(
@@ -49,9 +84,16 @@ class Replace:
 )
 @effect(
     "tensormap.replace.tile.field{.space}.b1024.b32 [a], value",
-    field=_SINGLE,
+    field="rank",
     space="global shared::cta",
     types="value:b32",
+    isa=_ISA + "replace",
+)
+@effect(
+    "tensormap.replace.tile.field{.space}.b1024.b32 [a], value",
+    field=_SINGLE,
+    space="global shared::cta",
+    types="value:b32=",
     isa=_ISA + "replace",
 )
 @effect(
@@ -68,30 +110,37 @@ class Replace:
     types="axis:u32= value:b64",
     isa=_ISA + "replace",
 )
-def replace(emit: Emitter, op: Op) -> None:
+def replace_field(emit: Emitter, op: Op) -> None:
     """Write a field."""
     place, *axis, value = op.operands
     assert isinstance(place, Place)
     modifiers = op.operation.modifiers
     field = modifiers["field"]
-    offset, size = FIELDS[field]
-    if field in BY_AXIS:
-        assert isinstance(axis[0], Constant)
-        if not 0 <= axis[0].value < AXES - (field == "global_stride"):
-            raise UnsupportedError(
-                f"{op.instruction.name} has no axis {axis[0].value}",
-                file=emit.program.text.name,
-                line=emit.program.text.position(op.instruction.offset)[0],
-            )
-        offset += axis[0].value * size
+    parts = FIELDS[field][_chosen(emit, op, axis[0], len(FIELDS[field])) if axis else 0]
     argument = emit.argument(place.base, "b64")
     width = 64 if argument.constant is not None else argument.kept.width
-    space = space_of(modifiers["space"])
-    site = Site(
-        emit.program, op, space, place.offset + offset, size, 1, np.dtype(f"u{size}"), width, writes=True
+    site = Site(emit.program, op, space_of(modifiers["space"]), place.offset, 4, 1, _WORD, width, writes=True)
+    bits = 64 if op.instruction.modifiers[-1] == "b64" else 32
+    values = [(parts, emit.integer_argument(value, bits))]
+    if field in _CHOICES:
+        number = _chosen(emit, op, value, _CHOICES[field])
+        values = [(parts, fixed(TF32_KINDS.get(number, number)))]
+        if field == "elemtype" and number in TF32_KINDS:
+            values.append(((TF32,), fixed(1)))
+    for some, given in values:
+        emit.call(op, [], emit.bind(Replace(site, field, some, bits)), (argument, given, MASK))
+
+
+def _chosen(emit: Emitter, op: Op, source: Source, count: int) -> int:
+    """A constant operand; UnsupportedError where it is not below `count`."""
+    assert isinstance(source, Constant)
+    if 0 <= source.value < count:
+        return source.value
+    raise UnsupportedError(
+        f"an operand of {op.instruction.name} is {source.value}, not 0 to {count - 1}",
+        file=emit.program.text.name,
+        line=emit.program.text.position(op.instruction.offset)[0],
     )
-    run = emit.bind(Replace(site))
-    emit.call(op, [], run, (argument, emit.integer_argument(value, 8 * size), MASK))
 
 
 class CopyMap:
