@@ -21,7 +21,7 @@ from teenycuda_cli.emulator.lanes import Lanes, Mask
 from teenycuda_cli.emulator.machine import INTERLEAVED, Space
 from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE, Arena
 from teenycuda_cli.emulator.program import Program
-from teenycuda_cli.emulator.values import Affine, Exact, bounds, plus
+from teenycuda_cli.emulator.values import Affine, Exact, bounds, fit, plus
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,12 +226,14 @@ def _check_each(site: Site, lanes: Lanes, space: Space, flat: Any, mask: Mask, t
     raise refuse(site, lanes, lanes.numbers(mask), flat, bad, space.name)
 
 
-def shifted(delta: int) -> Callable[[Any, Any], Any]:
+def shifted(delta: int) -> Callable[[Lanes, Any], Any]:
     """A function (lanes, address) → address + delta, for `cvta`."""
 
-    def shift(_: Any, address: Any) -> Any:
+    def shift(lanes: Lanes, address: Any) -> Any:
         if type(address) is int or type(address) is Affine:
-            return plus(address, delta)
-        return address + np.int64(delta)
+            exact = fit(plus(address, delta), 64)
+            if exact is not None:
+                return exact
+        return lanes.integers(address, 64) + np.int64(delta)
 
     return shift

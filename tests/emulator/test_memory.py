@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from teenycuda_cli.driver.device import LaunchConfig
+from teenycuda_cli.emulator.memory import SHARED_WINDOW
+from teenycuda_cli.errors import LaunchError
 from tests.emulator.harness import INDEX, Session, entry, run, store
 
 LANES = pytest.mark.parametrize("lanes", [1, 1 << 16])
@@ -501,3 +503,23 @@ def test_launches_with_shared_memory_of_different_sizes() -> None:
         parameters = (struct.pack("<Q", out.address),)
         function.launch(LaunchConfig((4, 1, 1), (64, 1, 1), None, size, parameters))
         np.testing.assert_array_equal(session.values("out", np.uint32), block * 64 + (thread * thread & 63))
+
+
+@pytest.mark.parametrize("step", [0, 1, 1 << 60])
+def test_generic_addresses_wrap_at_64_bits(step: int) -> None:
+    """`cvta` of what is far outside the window: a value for all lanes, one for each, one that wraps among them."""
+    first = (1 << 63) - 16
+    body = (
+        INDEX + f"cvt.u64.u32 %d1, %r76; mul.lo.u64 %d1, %d1, {step}; add.u64 %d1, %d1, {first:#x};"
+        "cvta.shared.u64 %d2, %d1;" + store("%d2", "u64", 8)
+    )
+    session = Session(entry(body))
+    out = session.buffer("out", np.zeros(33, np.uint64))
+    session.launch(out, block=(33,))
+    want = [(first + lane * step + SHARED_WINDOW) % (1 << 64) for lane in range(33)]
+    assert session.values("out", np.uint64).tolist() == want
+
+    session = Session(entry(body + "ld.u32 %r1, [%d2];"))
+    out = session.buffer("out", np.zeros(33, np.uint64))
+    with pytest.raises(LaunchError, match=f"a load of 4 bytes at {want[0]:#x}"):
+        session.launch(out, block=(33,))
