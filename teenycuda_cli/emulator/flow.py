@@ -323,5 +323,7 @@ def _rank(program: Program, loops: dict[int, Loop]) -> None:
     for block in program.blocks:
         block.rank = ranks.get(block.number, len(program.blocks))
     for header, loop in loops.items():
+        if header not in ranks:  # of a function that only unreachable code calls
+            continue
         last = max(ranks[number] for number in loop.body if number in ranks)
         program.blocks[header].rank = last + 0.9 - 0.001 * min(loop.depth, 800)

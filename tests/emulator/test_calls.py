@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from teenycuda_cli.errors import LaunchError, UnsupportedError
-from tests.emulator.harness import INDEX, entry, run, store
+from tests.emulator.harness import INDEX, Session, entry, run, store
 
 LANES = pytest.mark.parametrize("lanes", [1, 64, 1 << 16])
 
@@ -190,3 +190,12 @@ def test_calls_that_cannot_be_are_named(declared: str, call: str, reason: str) -
         run(text, 1)
     assert reason in str(caught.value.context)
     assert caught.value.line == text.split("\n").index(call) + 1
+
+
+def test_a_function_that_only_unreachable_code_calls() -> None:
+    """Its loop has no place among the blocks that run."""
+    before = ".func f() { .reg .pred p; L: setp.ne.u32 p, %tid.x, 0; @p bra L; ret; }"
+    session = Session(entry("bra END; call f; END: st.global.u32 [%out], 7;", before=before))
+    out = session.buffer("out", np.zeros(1, np.uint32))
+    session.launch(out)
+    assert session.values("out", np.uint32)[0] == 7
