@@ -94,7 +94,7 @@ class AssertFail(BuiltIn):
         found = [int(self.argument(lanes, mask, *each)[0]) for each in zip(arguments, sizes, strict=True)]
         reader = Reader(lanes, int(numbers[0]))
         try:
-            message, file, function = [reader.text(found[k]).decode("latin-1") for k in (0, 1, 3)]
+            message, file, function = [reader.text(found[k]).decode(errors="replace") for k in (0, 1, 3)]
         except ValueError:
             message, file, function = "?", "?", "?"
         extra = (f"{file}:{found[2]}: {function}",)

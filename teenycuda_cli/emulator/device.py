@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -181,19 +183,23 @@ class EmulatedFunction:
         )
 
     def launch(self, config: LaunchConfig, *, timeout: float | None = None) -> LaunchOutcome:
-        """Run all blocks; LaunchError for a fault, TimeoutExpired."""
+        """Run all blocks; LaunchError for a fault, TimeoutExpired.
+
+        When it fails, what was printed until then goes to standard error.
+        """
         started = now()
         launch = self._prepare(config, None if timeout is None else started + timeout, timeout or 0.0)
         try:
             with np.errstate(all="ignore"):
                 self._batches.run(launch, self._lanes)
+        except BaseException:
+            _tell(launch.output)
+            raise
         finally:
             for address in (launch.parameter_address, launch.workspace):
                 if address:
                     self._device.arena.free(address)
-        launch.printed.sort(key=lambda item: item[:3])
-        text = b"".join([item[3] for item in launch.printed]).decode("latin-1")
-        return LaunchOutcome(printf=text, kernel_ms=1000 * (now() - started))
+        return LaunchOutcome(printf=launch.output, kernel_ms=1000 * (now() - started))
 
     def bench(
         self,
@@ -291,3 +297,10 @@ class EmulatedFunction:
                 raise LaunchError(f"{parameter.name} takes {parameter.size} bytes, not {len(value)}")
             data[parameter.offset : parameter.offset + parameter.size] = value
         return bytes(data)
+
+
+def _tell(text: str) -> None:
+    """On standard error, ended by a line's end."""
+    if text:
+        with suppress(OSError):
+            sys.stderr.write(text if text.endswith("\n") else f"{text}\n")

@@ -52,6 +52,12 @@ class Launch:
         """A block."""
         return self.block[0] * self.block[1] * self.block[2]
 
+    @property
+    def output(self) -> str:
+        """What was printed: block by block, and in each by turns, thread by thread."""
+        self.printed.sort(key=lambda item: item[:3])
+        return b"".join([item[3] for item in self.printed]).decode(errors="replace")
+
 
 class Space:
     """Memory as the lanes of a batch see it: each block or lane its own part, or all the same.

@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator.builtin import BuiltIn, Reader
+from teenycuda_cli.emulator.machine import now
 
+_LONGEST = (1 << 31) - 1
+"""A width or precision is an int of C."""
 _FORMAT = re.compile(rb"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+)?)?(hh|h|ll|l|j|z|t|L)?([diouxXcsfFeEgGaAp%])")
 
 
@@ -34,7 +38,7 @@ class Arguments:
 
 
 def formatted(pattern: bytes, arguments: Arguments) -> bytes:
-    """What C's printf would print."""
+    """What C's printf would print; OverflowError for a width or precision that is no int of C's."""
 
     def convert(match: re.Match[bytes]) -> bytes:
         flags, width, precision, length, kind = match.groups()
@@ -44,16 +48,22 @@ def formatted(pattern: bytes, arguments: Arguments) -> bytes:
         spec = b"%" + flags
         if width == b"*":
             given = arguments.take("i")
-            spec += (b"-" if given < 0 and b"-" not in flags else b"") + str(abs(given)).encode()
+            spec += (b"-" if given < 0 and b"-" not in flags else b"") + _fitting(abs(given))
         elif width:
-            spec += width
+            spec += _fitting(int(width))
         if dotted:
             places = arguments.take("i") if precision == b"*" else int(precision or b"0")
             if places >= 0:
-                spec += b"." + str(places).encode()
+                spec += b"." + _fitting(places)
         return _one(spec, (length or b"").decode(), kind.decode(), arguments)
 
     return _FORMAT.sub(convert, pattern)
+
+
+def _fitting(number: int) -> bytes:
+    if number > _LONGEST:
+        raise OverflowError
+    return str(number).encode()
 
 
 def _one(  # noqa: PLR0911  (a case each)
@@ -112,12 +122,17 @@ class Print(BuiltIn):
         launch = lanes.batch.launch
         counts = []
         for lane, pattern, buffer in zip(numbers, patterns, buffers, strict=True):
+            if launch.deadline is not None and now() > launch.deadline:
+                raise faults.timeout(self.program, self.op, launch.timeout)
             reader = Reader(lanes, lane)
             packed = Arguments(reader, buffer)
             try:
                 text = formatted(reader.text(pattern), packed)
-            except (ValueError, TypeError, OverflowError):
+            except ValueError:
                 raise self.fault(lanes, lane, 1, "printed from memory that it cannot read") from None
+            except OverflowError:
+                what = f"printed with a width or precision above {_LONGEST}"
+                raise self.fault(lanes, lane, 1, what) from None
             counts.append(packed.count)
             block, thread = divmod(lane, lanes.batch.threads)
             owner = (lanes.batch.block_number(block), thread)
