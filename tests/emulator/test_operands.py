@@ -177,6 +177,28 @@ def test_operands_that_do_not_fit_are_told_with_what_is_expected(line: str, told
 
 
 @pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16"
+            " {%r1, %r2}, {%r1, %r2, %r1, %r2}, {%r1, %r2, %r1, %r2}, {%r1, %r2}, %r1, 2;",
+            "is 2, not 0 or 1",
+        ),
+        (
+            "mma.sp.sync.aligned.m16n8k64.row.col.s32.u8.u8.s32 {%r1, %r2, %r1, %r2}, {%r1, %r2, %r1, %r2},"
+            " {%r1, %r2, %r1, %r2}, {%r1, %r2, %r1, %r2}, %r1, 1;",
+            "is 1, not 0",
+        ),
+    ],
+)
+def test_constants_that_choose_are_among_the_choices(line: str, told: str) -> None:
+    """The message says which constants there may be."""
+    error = attempt(line)
+    assert isinstance(error, UnsupportedError)
+    assert told in error.message
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "ld.global.u8 %d1, [%out];",

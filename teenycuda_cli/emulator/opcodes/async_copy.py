@@ -13,9 +13,9 @@ from teenycuda_cli.emulator.compute import both
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Not, Op, Place, Register, Source
+from teenycuda_cli.emulator.opcodes.constants import constant
 from teenycuda_cli.emulator.opcodes.mbarrier import begin_arrival
 from teenycuda_cli.emulator.values import Affine
-from teenycuda_cli.errors import UnsupportedError
 
 _ISA = "data-movement-and-conversion-instructions-cp-async"
 _DTYPES: dict[int, Any] = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.complex128)}
@@ -121,18 +121,10 @@ def _width(argument: Any) -> int:
 )
 def cp_async(emit: Emitter, op: Op) -> None:
     """Begin to copy 4, 8 or 16 bytes a lane."""
-    to, origin, size, *rest = op.operands
-    assert isinstance(size, Constant)
-    allowed = (16,) if op.operation.modifiers["cop"] == "cg" else (4, 8, 16)
-    if size.value not in allowed:
-        wanted = " or ".join(map(str, allowed))
-        raise UnsupportedError(
-            f"{op.instruction.name} copies {wanted} bytes, not {size.value}",
-            file=emit.program.text.name,
-            line=emit.program.text.position(op.instruction.offset)[0],
-        )
-    target, to_argument = _site(emit, op, to, "shared", size.value)
-    source, from_argument = _site(emit, op, origin, "global", size.value)
+    to, origin, sized, *rest = op.operands
+    size = constant(emit, op, sized, (16,) if op.operation.modifiers["cop"] == "cg" else (4, 8, 16))
+    target, to_argument = _site(emit, op, to, "shared", size)
+    source, from_argument = _site(emit, op, origin, "global", size)
     amounts = rest[: len(rest) - ("hint" in op.operation.modifiers)]
     run = emit.bind(AsyncCopy(target, source))
     amount = [_amount(emit, source) for source in amounts]

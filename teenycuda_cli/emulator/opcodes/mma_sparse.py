@@ -15,8 +15,9 @@ import numpy as np
 
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
-from teenycuda_cli.emulator.ir import Constant, Op
+from teenycuda_cli.emulator.ir import Op
 from teenycuda_cli.emulator.numerics.matrix import sparse_multiply_add
+from teenycuda_cli.emulator.opcodes.constants import constant
 from teenycuda_cli.emulator.opcodes.fragments import BITS, mma_fragment, sizes
 from teenycuda_cli.emulator.opcodes.matrix_product import MatrixProduct, emit_product
 from teenycuda_cli.emulator.opcodes.mma import spec_of
@@ -60,25 +61,32 @@ class Metadata:
         raise NotImplementedError
 
 
-def metadata(shape: str, type_name: str, selector: int) -> Metadata:
-    """Where the metadata of a shape lies."""
+def _groups(shape: str, type_name: str) -> tuple[int, int, int]:
+    """Of a row of a: how many groups, what of a group is told apart, and how many elements that is."""
     _, _, k = sizes(shape)
     unit = 2 if BITS[type_name] == 4 else 1
     width = 2 if type_name == "tf32" else 4
-    groups = np.arange(k // (width * unit))
-    row, group = np.meshgrid(np.arange(_ROWS), groups, indexing="ij")
+    return k // (width * unit), width, unit
+
+
+def selectors(shape: str, type_name: str) -> int:
+    """How many choices of the lanes of four that tell the metadata there are."""
+    return 4 * _GROUPS_A_HALF // _groups(shape, type_name)[0]
+
+
+def metadata(shape: str, type_name: str, selector: int) -> Metadata:
+    """Where the metadata of a shape lies."""
+    groups, width, unit = _groups(shape, type_name)
+    row, group = np.meshgrid(np.arange(_ROWS), np.arange(groups), indexing="ij")
     upper = row // 8
     if BITS[type_name] >= 16:  # a lane tells of two rows, eight apart, in a half each
         member = group // _GROUPS_A_HALF
         shift = group % _GROUPS_A_HALF * 4 + upper * 16
-        members = len(groups) // _GROUPS_A_HALF
     else:
         member = group // (2 * _GROUPS_A_HALF) * 2 + upper
         shift = group % (2 * _GROUPS_A_HALF) * 4
-        members = len(groups) // _GROUPS_A_HALF
-    return Metadata(
-        row % 8 * 4 + selector % (4 // members) * members + member, shift.astype(np.uint32), width, unit
-    )
+    first = selector * (groups // _GROUPS_A_HALF)
+    return Metadata(row % 8 * 4 + first + member, shift.astype(np.uint32), width, unit)
 
 
 def _half(shape: str) -> str:
@@ -126,13 +134,12 @@ def mma_sp(emit: Emitter, op: Op) -> None:
     """d = a × b + c, with the columns of a that the metadata names; `f` selects the lanes that tell it."""
     m = op.operation.modifiers
     shape = m["shape"]
-    selector = op.operands[5]
-    assert isinstance(selector, Constant)
+    selector = constant(emit, op, op.operands[5], range(selectors(shape, m["atype"])))
     held = (
         mma_fragment(_half(shape), "a", m["atype"]),
         mma_fragment(shape, "b", m["btype"]),
         mma_fragment(shape, "c", m["ctype"]),
         mma_fragment(shape, "d", m["dtype"]),
-        metadata(shape, m["atype"], selector.value),
+        metadata(shape, m["atype"], selector),
     )
     emit_product(emit, op, MatrixProduct(emit.program, op, spec_of(m), held, sparse_multiply_add))

@@ -13,9 +13,10 @@ from typing import Any
 from teenycuda_cli.emulator.arguments import MASK
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
-from teenycuda_cli.emulator.ir import Constant, Op, Register, Source
+from teenycuda_cli.emulator.ir import Constant, Op, Register
 from teenycuda_cli.emulator.lanes import Lanes, Mask
 from teenycuda_cli.emulator.numerics.matrix import Spec
+from teenycuda_cli.emulator.opcodes.constants import constant
 from teenycuda_cli.emulator.opcodes.fragments import BITS, Fragment, mma_fragment, sizes
 from teenycuda_cli.emulator.opcodes.memory import elements
 from teenycuda_cli.emulator.opcodes.mma_sparse import Metadata, metadata
@@ -24,7 +25,6 @@ from teenycuda_cli.emulator.opcodes.table import Modifiers
 from teenycuda_cli.emulator.opcodes.wgmma_product import ROWS, WORD, HeldMatrix, Product, SharedFactor
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.warps import active_warps
-from teenycuda_cli.errors import UnsupportedError
 
 
 def _shapes(k: int, step: int) -> str:
@@ -170,10 +170,10 @@ def mma_async(emit: Emitter, op: Op) -> None:
     told: Metadata | None = None
     if "sp" in m:
         selectors = (0, 1) if BITS[m["atype"]] > 8 else (0,)
-        told = metadata(f"m16n8k{k}", m["atype"], _constant(emit, op, named["selector"], selectors))
+        told = metadata(f"m16n8k{k}", m["atype"], constant(emit, op, named["selector"], selectors))
         arguments.append(emit.argument(named["meta"], "b32"))
-    signs = [_constant(emit, op, named.get(name, Constant(1)), (1, -1)) for name in ("scalea", "scaleb")]
-    turns = [_constant(emit, op, named.get(name, Constant(0)), (0, 1)) for name in ("transa", "transb")]
+    signs = [constant(emit, op, named.get(name, Constant(1)), (1, -1)) for name in ("scalea", "scaleb")]
+    turns = [constant(emit, op, named.get(name, Constant(0)), (0, 1)) for name in ("transa", "transb")]
     if named["scaled"] != Constant(0):
         arguments += [emit.argument(each, "b32") for each in destinations]
     factors = [_tile(m, matrix, m[f"{matrix}type"]) for matrix in "ab"]
@@ -203,19 +203,6 @@ def mma_async(emit: Emitter, op: Op) -> None:
         emit.argument(named["bdesc"], "b64"),
     )
     emit.call(op, destinations, emit.bind(product), (MASK, *values, *arguments), dtypes)
-
-
-def _constant(emit: Emitter, op: Op, source: Source, allowed: tuple[int, ...]) -> int:
-    """A constant operand; UnsupportedError where it is none of those that are allowed."""
-    assert isinstance(source, Constant)
-    if source.value in allowed:
-        return source.value
-    wanted = " or ".join(map(str, allowed))
-    raise UnsupportedError(
-        f"an operand of {op.instruction.name} is {source.value}, not {wanted}",
-        file=emit.program.text.name,
-        line=emit.program.text.position(op.instruction.offset)[0],
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
