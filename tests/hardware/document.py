@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from teenycuda_cli.emulator.opcodes.table import supported
 from teenycuda_cli.emulator.supported import chapter, page
 from tests.hardware.conformance import all_tried, recording, skipped
-from tests.isa.lacking import listed
+from tests.isa.lists import LACKING, read
 
 
 def counts() -> str:
@@ -65,7 +65,7 @@ def _lacking() -> Iterator[str]:
     yield "Of all that ptxas 13.0 takes up to sm_89, textures and surfaces aside, the emulator lacks:"
     yield ""
     reasons: dict[str, dict[str, None]] = defaultdict(dict)
-    for form, reason in listed().items():
+    for form, reason in read(LACKING).items():
         reasons[reason][form.split()[0]] = None
     for reason, names in reasons.items():
         yield f"- {reason}: {', '.join(f'`{name}`' for name in names)}"

@@ -551,4 +551,60 @@ CONTROL = (
         "alloca", ".type", "type, type", "type, type, 16", "type, 64, 8", "type, u32", type="u32 u64 b64 b32"
     ),
 )
-ROWS = (*LOAD, *STORE, *CACHE, *ASYNC, *MBARRIER, *BARRIER, *ATOMIC, *WARP, *CONTROL)
+_PROPERTY = "finite infinite number notanumber normal subnormal"
+_SOME = "b32 u32 s32 f32"
+UNCHECKED = (  # what ptxas 13.0 takes without a meaning
+    row("exit trap brkpt", ".property", property=_PROPERTY),
+    row("ld ldu", "{.global}.property.type", "type, [b64]", property=_PROPERTY, type=_SOME),
+    row("st", "{.global}.property.type", "[b64], type", property=_PROPERTY, type=_SOME),
+    row(
+        "atom",
+        ".property.op.type",
+        "type, [b64], type",
+        property=f"{_PROPERTY} pred",
+        op="add exch",
+        type=_SOME,
+    ),
+    row("red", ".property.op.type", "[b64], type", property=f"{_PROPERTY} pred", op="add and", type=_SOME),
+    row("ldmatrix", ".sync.aligned.m8n8.x1.layout.shared.b16", "{b32}, [b32]", layout="row col"),
+    row("bar", ".sync.mode", "0", "b32, b32", mode="all any"),
+    row("ld ldu", "{.global}.v2.type", "{pred, type}, [b64]", "{$%tid.x, type}, [b64]", type=_SOME),
+    row("ld ldu", "{.global}.v2.type", "{f32, type}, [b64]", "{b32, type}, [b64]", type=_SOME),
+    row("st", "{.global}.v2.type", "[b64], {pred, type}", "[b64], {$%tid.x, type}", type=_SOME),
+    row(
+        "st", "{.global}.v2.type", "[b64], {f32, type}", "[b64], {1.5, type}", "[b64], {5, type}", type=_SOME
+    ),
+    row("ld ldu", "{.global}.type", "b128, [b64]", "type, [$%clock64]", "type, [$%tid.x]", type=ALL),
+    row("st", "{.global}.type", "[b64], b128", "[$%clock64], type", "[b64], $called", type=ALL),
+    row(
+        "atom",
+        "{.global}.op.type",
+        "type, [$%clock64], type",
+        "type, [b64], $called",
+        op="add exch",
+        type=_SOME,
+    ),
+    row("red", "{.global}.op.type", "[$%clock64], type", "[b64], $called", op="add and", type=_SOME),
+    row("redux", ".sync.op.type", "type|$_, type, b32", "type|pred, type, b32", op="add and", type=_SOME),
+    row("match", ".any.sync.type", "b32|$_, type, b32", "b32|pred, type, b32", type="b32 b64"),
+    row("vote", ".sync.ballot.b32", "b32|$_, pred, b32", "b32|pred, pred, b32"),
+    row(
+        "mbarrier",
+        ".arrive.noComplete.shared.b64",
+        "b64, [b32], {b32, b32}",
+        "$_, [b32], {b32, b32, b32, b32}",
+    ),
+    row("call", "", "(7), $called, (5)"),
+)
+NAMED = (  # variables' addresses as values, `_` as a result
+    row("st", "{.global}.type", "[b64], $global_array", "[b64], $shared_array+4", type=ALL),
+    row("atom", "{.global}.op.type", "type, [b64], $shared_array+4", op="add exch", type=INT),
+    row("red", "{.global}.op.type", "[b64], $shared_array+4", op="add and", type=INT),
+    row("bar barrier", ".op", "$shared_array+4, b32", "b32, $shared_array+4", op="sync arrive"),
+    row("match", ".all.sync.type", "$_, type, b32", "b32, $shared_array, b32", type="b32 b64"),
+    row("nanosleep", ".u32", "$shared_array+4"),
+    row("isspacep", ".space", "pred, $shared_array+4", space=SPACE),
+    row("alloca", ".type", "type, $shared_array+4", type="u32 u64"),
+    row("movmatrix", ".sync.aligned.m8n8.trans.b16", "$_, b32", "b32, $shared_array+4"),
+)
+ROWS = (*LOAD, *STORE, *CACHE, *ASYNC, *MBARRIER, *BARRIER, *ATOMIC, *WARP, *CONTROL, *UNCHECKED, *NAMED)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from teenycuda_cli.driver.image import image_of
 from teenycuda_cli.emulator.device import EmulatedDevice, Options
-from teenycuda_cli.emulator.lower import Lowering
 from teenycuda_cli.errors import TeenycudaError, UnsupportedError
 from tests.isa.grammar import first_line, module
 
@@ -22,13 +21,12 @@ def lacking(forms: list[str], target: str = "sm_89") -> dict[str, str]:
 
 
 def _refused(forms: list[str], target: str) -> dict[int, str]:
-    """Reasons by index: all at once where instructions are unsupported, else the first that is no PTX."""
-    loaded = EmulatedDevice(Options()).load(image_of(module(forms, target).encode(), "forms.ptx"))
+    """Reasons by index: of all that is unsupported, or of the first that is found out later or is no PTX."""
+    image = image_of(module(forms, target).encode(), "forms.ptx")
     try:
-        (entry,) = loaded.module.entries
-        Lowering(loaded.module, loaded.image.source, entry, loaded.addresses).run()
-    except UnsupportedError as error:
-        return {line - first_line(): each.reason for each in error.instructions for line in each.lines}
+        EmulatedDevice(Options()).load(image).function("k")
     except TeenycudaError as error:
+        if isinstance(error, UnsupportedError) and error.instructions:
+            return {line - first_line(): each.reason for each in error.instructions for line in each.lines}
         return {(error.line or 0) - first_line(): error.message}
     return {}

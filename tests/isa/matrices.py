@@ -157,6 +157,7 @@ def _wmma() -> Iterator[Row]:
         left, right = ("{" + ", ".join([name] * count) + "}" for count in (one, other))
         operands = ", ".join((_vector(d, m * n), left, right, _vector(c, m * n)))
         kinds = [f"{d}.{a}.{b}.{c}"]
+        rounding = "{.rnd}" if "f64" in (a, d) else ""
         if a == b == "f16":
             kinds.append(f"{d}.{c}")
         for kind, satfinite, operation in itertools.product(
@@ -164,7 +165,7 @@ def _wmma() -> Iterator[Row]:
         ):
             yield row(
                 "wmma",
-                f".mma{operation}.sync.aligned.alayout.blayout.{shape}{{.rnd}}.{kind}{satfinite}",
+                f".mma{operation}.sync.aligned.alayout.blayout.{shape}{rounding}.{kind}{satfinite}",
                 operands,
                 alayout=_LAYOUT,
                 blayout=_LAYOUT,
