@@ -6,12 +6,14 @@ python -m tests.hardware.document > docs/supported-ptx.md
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from teenycuda_cli.emulator.opcodes.table import supported
 from teenycuda_cli.emulator.supported import chapter, page
 from tests.hardware.conformance import all_tried, recording, skipped
+from tests.isa.judge import ACCEPTED
+from tests.isa.judge import read as accepted
 from tests.isa.lists import LACKING, read
 
 
@@ -59,16 +61,26 @@ def counts() -> str:
 
 
 def _lacking() -> Iterator[str]:
-    """What ptxas takes and the emulator does not, by reason; names alone where operands do not matter."""
+    """What ptxas takes and the emulator does not, by reason: names, or the number of forms of known names."""
+    lacking = read(LACKING)
+    had = {form.split()[0] for form in accepted(ACCEPTED) if form not in lacking}
     yield "## What ptxas takes besides"
     yield ""
-    yield "Of all that ptxas 13.0 takes up to sm_89, textures and surfaces aside, the emulator lacks:"
+    yield "Of all that ptxas 13.0 takes up to sm_89, textures and surfaces aside, the emulator lacks these, and"
+    yield "in the numbers given forms with operands that mean nothing, which `tests/isa/lacking.txt` names:"
     yield ""
-    reasons: dict[str, dict[str, None]] = defaultdict(dict)
-    for form, reason in read(LACKING).items():
-        reasons[reason][form.split()[0]] = None
-    for reason, names in reasons.items():
-        yield f"- {reason}: {', '.join(f'`{name}`' for name in names)}"
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    operands: dict[str, Counter[str]] = defaultdict(Counter)
+    for form, reason in lacking.items():
+        name = form.split()[0]
+        if name in had:
+            operands[reason][name.split(".")[0]] += 1
+        else:
+            names[reason][name] = None
+    for reason in dict.fromkeys(lacking.values()):
+        shown = [f"`{name}`" for name in names[reason]]
+        shown += [f"`{opcode}` ({count})" for opcode, count in operands[reason].items()]
+        yield f"- {reason}: {', '.join(shown)}"
     yield ""
 
 
