@@ -66,8 +66,8 @@ def _lacking() -> Iterator[str]:
     had = {form.split()[0] for form in accepted(ACCEPTED) if form not in lacking}
     yield "## What ptxas takes besides"
     yield ""
-    yield "Of all that ptxas 13.0 takes up to sm_89, textures and surfaces aside, the emulator lacks these, and"
-    yield "in the numbers given forms with operands that mean nothing, which `tests/isa/lacking.txt` names:"
+    yield "Of all that ptxas 13.0 takes up to sm_89, textures and surfaces aside, the emulator lacks these,"
+    yield "and in the numbers given forms with operands that mean nothing, all in `tests/isa/lacking.txt`:"
     yield ""
     names: dict[str, dict[str, None]] = defaultdict(dict)
     operands: dict[str, Counter[str]] = defaultdict(Counter)
