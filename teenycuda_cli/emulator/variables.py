@@ -15,13 +15,16 @@ from teenycuda_cli.ptx.syntax import Float, Integer, Module, SymbolAddress, Vari
 
 CODE_BASE = 0x1000
 """Functions' addresses, as variables hold them: told apart, never null, and no memory is there."""
+CONSTANT_BYTES = 1 << 16
+"""All constant variables of a module together, as ptxas allows."""
 
 
 def place_variables(module: Module, arena: Arena, text: Source) -> tuple[dict[str, int], list[int]]:
-    """Addresses by name, and those of the regions to give back."""
+    """Addresses by name, and those of the regions to give back; PtxSyntaxError for too many constants."""
     addresses: dict[str, int] = {}
     regions: list[int] = []
     placed: list[Variable] = []
+    constant = 0
     for variable in module.variables:
         if variable.space.split("[")[0] not in {"global", "const"} or variable.name in addresses:
             continue
@@ -30,6 +33,11 @@ def place_variables(module: Module, arena: Arena, text: Source) -> tuple[dict[st
         ):
             continue
         size = variable.size or 0
+        if variable.space == "const":
+            constant += size
+            if constant > CONSTANT_BYTES:
+                what = f"constant variables up to here take {constant} bytes; a file has {CONSTANT_BYTES}"
+                raise text.error(variable.offset, what)
         if variable.align > 256:
             size += variable.align
         region = arena.allocate(size, variable.name, writable=variable.space == "global")

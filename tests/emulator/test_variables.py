@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 
 from teenycuda_cli.driver.image import image_of
+from teenycuda_cli.errors import PtxSyntaxError
 from tests.emulator.harness import Session, entry, run
 
 
@@ -28,3 +30,14 @@ def test_a_variable_is_zero_where_another_was() -> None:
     again = session.device.load(image_of(entry("ret;", before=".global .u32 v;").encode(), "k.ptx"))
     assert again.addresses["v"] == address
     assert bytes(session.device.read(address, 4)) == bytes(4)
+
+
+def test_constants_end_at_64_kib() -> None:
+    """All of a file's together, used or not, as ptxas has it."""
+    before = ".const .align 4 .b8 a[40000];\n.const .u32 b[{}];"
+    text = entry("mov.u32 %r0, 7; st.global.u32 [%out], %r0;", before=before.format(6384))
+    np.testing.assert_array_equal(run(text, 1), [7])
+    message = "constant variables up to here take 65540 bytes; a file has 65536"
+    with pytest.raises(PtxSyntaxError, match=message) as caught:
+        Session(entry("ret;", before=before.format(6385)))
+    assert caught.value.line == 5
