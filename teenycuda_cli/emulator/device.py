@@ -25,7 +25,7 @@ from teenycuda_cli.emulator.batches import RESIDENT_LANES, Batches
 from teenycuda_cli.emulator.heap import Heap
 from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lower import Lowering
-from teenycuda_cli.emulator.machine import Launch, now
+from teenycuda_cli.emulator.machine import WORKSPACE_REGISTER, Launch, now
 from teenycuda_cli.emulator.memory import Arena
 from teenycuda_cli.emulator.variables import place_variables
 from teenycuda_cli.errors import LaunchError, TimeoutExpired, UnsupportedError, UsageError
@@ -38,8 +38,6 @@ WATCHDOG_STEPS = 20_000_000
 FEW_LANES = 30
 """Lanes of a loop at most that run one after the other in plain Python."""
 WORKSPACE_BYTES = 64
-WORKSPACE_REGISTER = "%envreg1"
-"""Names the upper half of the address of what cooperative groups synchronise a grid by."""
 _POINTER = 8
 
 

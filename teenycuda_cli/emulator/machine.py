@@ -21,6 +21,8 @@ POISONED_BYTES = 1 << 26
 """Local memory of a batch above which it is left as it is: most of it may never be touched."""
 INTERLEAVED = 16
 """Bytes of one lane beside those of the next; no access is longer."""
+WORKSPACE_REGISTER = "%envreg1"
+"""Names the upper half of the address of what cooperative groups synchronise a grid by."""
 
 
 @dataclass(slots=True)

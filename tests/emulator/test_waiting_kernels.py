@@ -70,8 +70,9 @@ def test_a_cooperative_grid_that_no_device_holds_is_refused(text: str) -> None:
 def test_a_grid_that_was_not_launched_to_meet_traps(text: str) -> None:
     """Without a cooperative launch `grid.sync()` traps, as on hardware."""
     x, sums, out = numbers(1), np.zeros(1, np.int32), np.zeros(32, np.int32)
-    with pytest.raises(LaunchError, match="trapped"):
+    with pytest.raises(LaunchError, match="trapped") as caught:
         launch(text, "grid_sum", x, sums, out, 1, out=2)
+    assert caught.value.context[-1] == "a barrier of the whole grid traps without --cooperative"
 
 
 @pytest.mark.parametrize("lanes", [1 << 16, 128, 64])

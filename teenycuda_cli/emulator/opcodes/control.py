@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from teenycuda_cli.emulator.compute import both, negate
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Label, Op
+from teenycuda_cli.emulator.machine import WORKSPACE_REGISTER
 from teenycuda_cli.emulator.program import Program
 
 _BRANCH = "control-flow-instructions-bra"
@@ -166,10 +168,11 @@ def exit_(emit: Emitter, op: Op) -> None:
 class Trap:
     """`trap` and `brkpt`: the launch fails."""
 
-    def __init__(self, program: Program, op: Op) -> None:
-        """Keep what the message needs."""
+    def __init__(self, program: Program, op: Op, specials: AbstractSet[str]) -> None:
+        """Keep what the message needs; `specials` will be the registers that the kernel reads."""
         self.program = program
         self.op = op
+        self.specials = specials
 
     def __call__(self, lanes: Any, mask: Any) -> None:
         """Raise for the lanes of a mask."""
@@ -177,14 +180,17 @@ class Trap:
             return
         numbers = lanes.numbers(mask)
         what = "trapped" if self.op.instruction.opcode == "trap" else "stopped at a breakpoint"
-        raise faults.fault(self.program, self.op, lanes, int(numbers[0]), len(numbers), what)
+        extra: tuple[str, ...] = ()
+        if WORKSPACE_REGISTER in self.specials and not lanes.batch.launch.cooperative:
+            extra = ("a barrier of the whole grid traps without --cooperative",)
+        raise faults.fault(self.program, self.op, lanes, int(numbers[0]), len(numbers), what, extra)
 
 
 @effect("trap ", isa="miscellaneous-instructions-trap")
 @effect("brkpt ", isa="miscellaneous-instructions-brkpt")
 def trap(emit: Emitter, op: Op) -> None:
     """The launch fails."""
-    run = emit.bind(Trap(emit.program, op))
+    run = emit.bind(Trap(emit.program, op, emit.specials))
     emit.line(f"{run}(S, {emit.mask(op)})")
 
 
