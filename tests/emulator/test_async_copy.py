@@ -190,5 +190,5 @@ def test_addresses_are_checked_where_the_copy_begins(source: np.ndarray, copy: s
 )
 def test_sizes_that_there_are_not(copy: str) -> None:
     """Copies are of 4, 8 or 16 bytes, `.cg` of 16."""
-    with pytest.raises(UnsupportedError, match="not (16|4 or 8 or 16)$"):
+    with pytest.raises(UnsupportedError, match=r"not (16|4 or 8 or 16)$"):
         Session(entry(copy + ";")).launch(0)
