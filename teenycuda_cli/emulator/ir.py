@@ -32,9 +32,10 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """An integer constant, or the address of a variable."""
+    """An integer constant, or the address of a variable of a state space."""
 
     value: int
+    space: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,8 +98,12 @@ class Lowering:
         self.program.dynamic_offset = (offset + dynamic_align - 1) // dynamic_align * dynamic_align
         for variable in dynamic:
             self.shared[variable.offset] = self.program.dynamic_offset
-        shared_addresses = {v.name: self.shared[v.offset] for v in module}
-        addresses = self.functions.code | self.addresses | shared_addresses
+        addresses = {name: Constant(at) for name, at in self.functions.code.items()}
+        for variable in self.module.variables:
+            if variable.name in self.addresses:
+                space = variable.space.partition("[")[0]
+                addresses[variable.name] = Constant(self.addresses[variable.name], space)
+        addresses |= {v.name: Constant(self.shared[v.offset], "shared") for v in module}
         self.operands = OperandLowering(self.program, addresses)
 
     def _find_recursion(self) -> None:

@@ -31,7 +31,7 @@ from teenycuda_cli.ptx import syntax
 class OperandLowering:
     """Turns the parser's operands into the program's."""
 
-    def __init__(self, program: Program, addresses: dict[str, int]) -> None:
+    def __init__(self, program: Program, addresses: dict[str, Constant]) -> None:
         """`addresses` are those of the module's variables and functions."""
         self.program = program
         self.addresses = addresses
@@ -81,7 +81,7 @@ class OperandLowering:
         if variable is not None:
             return variable
         if name in self.addresses:
-            return Constant(self.addresses[name])
+            return self.addresses[name]
         label = scopes.find_label(name)
         if label is not None:
             return Label(label)
@@ -147,7 +147,7 @@ def _fold(source: Source, expected: Expected) -> Source:
     if isinstance(source, Place):
         base = source.base
         if isinstance(base, Constant):
-            return Constant(base.value + source.offset)
+            return Constant(base.value + source.offset, base.space)
         if isinstance(base, (Frame, KernelParameter)):
             return replace(base, offset=base.offset + source.offset)
     return source
@@ -166,9 +166,33 @@ def misfit(operation: Operation, operands: tuple[Source, ...]) -> str:
         wrong = _misplaced(source, expected, is_effect=is_effect)
         if not wrong and not _reads_well(opcode, source, expected):
             wrong = f"a special register, which {opcode} does not read as .{expected.types[0]}"
+        if not wrong and (expected.types[0] == "address" or opcode == "cvta"):
+            wrong = _elsewhere(operation, source)
         if wrong:
             return f"operand {number} is {wrong}"
     return ""
+
+
+def _elsewhere(operation: Operation, source: Source) -> str:
+    """A variable of another state space than that of the only address of an instruction."""
+    modifiers = operation.modifiers
+    places = [expected for expected in operation.expected if expected.types[0] == "address"]
+    if "space" not in modifiers or len(places) > 1 or modifiers.get("to"):
+        return ""
+    space = modifiers["space"].partition("::")[0]
+    spaces = _spaces(source.base if isinstance(source, Place) else source)
+    if not spaces or (space in spaces if space else spaces[0] not in ("const", "param")):
+        return ""
+    return f"a variable in .{spaces[0]}; one in {f'.{space}' if space else 'generic memory'} is expected"
+
+
+def _spaces(base: Source) -> tuple[str, ...]:
+    """The state spaces that an address may be of, as far as it is a variable's."""
+    if isinstance(base, Constant):
+        return (base.space,) if base.space else ()
+    if isinstance(base, KernelParameter):
+        return ("param",)
+    return ("local", "param") if isinstance(base, Frame) else ()
 
 
 def _reads_well(opcode: str, source: Source, expected: Expected) -> bool:
@@ -226,7 +250,7 @@ def _stands(  # noqa: PLR0911  (a case each)
     if isinstance(source, Not):
         return name == "pred" and source.register.type == "pred"
     if isinstance(source, Constant):
-        return not _is_float(name)
+        return not _is_float(name) and not (source.space and name == "pred")
     if expected.is_fixed:
         return False
     if isinstance(source, FloatConstant):

@@ -57,7 +57,7 @@ def _alike(instruction: Instruction, operands: tuple[Source, ...]) -> Hashable:
     return kinds, tuple([item.type if type(item) is Register else _likeness(item) for item in operands])
 
 
-def _likeness(source: Source) -> Hashable:
+def _likeness(source: Source) -> Hashable:  # noqa: PLR0911  (a case each)
     if isinstance(source, Register):
         return source.type
     kind = type(source)
@@ -69,7 +69,9 @@ def _likeness(source: Source) -> Hashable:
         return kind, source.width
     if isinstance(source, Label):
         return kind, source.kind
-    return kind.__name__ if isinstance(source, (Constant, Frame, KernelParameter)) else source
+    if isinstance(source, Constant):
+        return kind, source.space
+    return kind.__name__ if isinstance(source, (Frame, KernelParameter)) else source
 
 
 def reads_and_writes(

@@ -93,7 +93,7 @@ class Scopes:
         self._forget((statement.name,))
         if statement.space == "shared":
             if statement.offset in self.shared:
-                scope.variables[statement.name] = Constant(self.shared[statement.offset])
+                scope.variables[statement.name] = Constant(self.shared[statement.offset], "shared")
         elif statement.space in {"local", "param"}:
             scope.variables[statement.name] = self.frame(statement)
 

@@ -36,6 +36,9 @@ def kernel(line: str) -> str:
         "setp.lt.s32 %pp1, %u0, -1;",
         "selp.f32 %ff1, %ff0, 0f00000000, %pp0;",
         "cvt.f32.f16 %bbb1, %b0;",
+        ".local .b8 lo[4]; ld.local.u32 %u1, [lo]; ld.u32 %u1, [lo]; cvta.local.u64 %bbb1, lo;",
+        ".shared .b8 sh[4]; ld.shared::cta.u32 %u1, [sh+4]; st.u32 [sh], %u1; cvta.shared.u64 %bbb1, sh;",
+        "ld.param.u64 %bbb1, [out];",
     ],
 )
 def test_taken(line: str) -> None:
@@ -62,6 +65,13 @@ def test_taken(line: str) -> None:
         ("mov.f32 %ff1, 5;", 2),
         ("mov.u64 %bbb1, L; L:", 2),
         (".local .b8 lo[4]; mov.pred %pp1, lo;", 2),
+        (".local .b8 lo[4]; ld.global.u32 %u1, [lo];", 2),
+        (".shared .b8 sh[4]; ld.global.u32 %u1, [sh];", 2),
+        (".shared .b8 sh[4]; st.local.u32 [sh], %u1;", 1),
+        (".shared .b8 sh[4]; atom.global.add.u32 %u1, [sh], %u0;", 2),
+        (".shared .b8 sh[4]; cvta.global.u64 %bbb1, sh;", 2),
+        ("ld.global.u64 %bbb1, [out];", 2),
+        ("ld.u64 %bbb1, [out];", 2),
         (".local .b8 lo[4]; mov.f32 %ff1, lo;", 2),
     ],
 )
