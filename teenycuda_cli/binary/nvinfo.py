@@ -14,7 +14,6 @@ from teenycuda_cli.binary.elf import Section
 from teenycuda_cli.binary.reader import Reader
 
 MAX_THREADS = 0x05
-PARAM_CBANK = 0x0A
 REQNTID = 0x10
 FRAME_SIZE = 0x11
 MIN_STACK_SIZE = 0x12

@@ -96,11 +96,6 @@ def read_metadata(module: Module, entry: Function | None, sidecars: Iterable[Sid
     return MetadataReader(module, sidecars).read(entry)
 
 
-def default_metadata(name: str, threads_per_block: int | None = None) -> Metadata:
-    """The metadata of a kernel that nothing is known of, such as a cubin's."""
-    return _metadata({"name": Setting(name, "entry")}, threads_per_block)
-
-
 def _metadata(settings: Mapping[str, Setting], threads_per_block: int | None) -> Metadata:
     def number(key: str) -> Setting:
         return settings.get(key) or _DEFAULT_SETTINGS[key]

@@ -55,7 +55,6 @@ _TARGET = re.compile(rb"\.target" + _B + _WORD + rb"(?:" + _B + b"," + _B + _WOR
 _DEBUG_OPTION = re.compile(_B + b"," + _B + rb"debug(?![A-Za-z0-9_$.])")
 _DWARF = re.compile(rb"@@DWARF[^\n]*+")
 _HEAD = re.compile(_B + rb"\.version" + _END)
-_BLANK_BEFORE = re.compile(rb"[ \t]*+\Z")
 _BLANK_BEHIND = re.compile(rb"[ \t\r]*+(?://(?![ \t]*+(?:meta:|TRITON_))[^\n]*+)?+(?:\n|\Z)")
 _GLUE = re.compile(rb'[A-Za-z0-9_$%."]{2}|[/*<>=!&|@:]{2}')  # two that could read as one token
 _NOT_ASCII = re.compile(rb'(//[^\n]*+|/\*(?s:.*?)\*/|"[^"]*+")|[\x80-\xff]')

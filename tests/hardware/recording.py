@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,22 +110,10 @@ class Recording:
         """Whether there are results for a case."""
         return text in self._places
 
-    def __len__(self) -> int:
-        """How many cases there are results for."""
-        return len(self._places)
-
     def drop(self, text: str) -> None:
         """Forget a case."""
         self._places.pop(text, None)
         self.failures.pop(text, None)
-
-    def pruned(self, texts: Collection[str]) -> Recording:
-        """Only what there still is, and the results of that."""
-        kept = Recording(self.device, self.inputs, {t: why for t, why in self.failures.items() if t in texts})
-        for text, places in self._places.items():
-            if text in texts:
-                kept._places[text] = [[kept._keep(self._blobs[blob]), *rest] for blob, *rest in places]
-        return kept
 
     def add(self, text: str, results: Sequence[Array], *, whole: bool) -> None:
         """Keep the results of a case; all of their lanes with `whole`."""

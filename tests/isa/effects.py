@@ -18,12 +18,6 @@ EVICT += " evict_first evict_last"
 L2 = "L2::evict_first L2::evict_last L2::evict_normal"
 HINT = "L2::cache_hint"
 PREFETCH = "L2::64B L2::128B L2::256B"
-_VEC = {"v2": 2, "v4": 4, "v8": 8}
-
-
-def _vectors(kind: str, before: str, after: str = "") -> list[str]:
-    return [f"{before}{{{', '.join([kind] * n)}}}{after}" for n in (2, 4, 8)]
-
 
 LOAD = (
     row("ld", "{.sem}{.space}.type", "type, [b64]", sem=SEM, space=SPACE, type=ALL),
@@ -472,7 +466,6 @@ ATOMIC = (
         type="u32 f32 f64 f16x2 bf16x2",
     ),
 )
-_MEMBER = "b32, 0xffffffff"
 WARP = (
     row(
         "shfl",

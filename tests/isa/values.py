@@ -5,9 +5,7 @@ from __future__ import annotations
 from tests.isa.grammar import row
 
 INT = "b8 u8 s8 b16 u16 s16 b32 u32 s32 b64 u64 s64"
-WIDE = "u16 s16 u32 s32 u64 s64"
 FLOAT = "f32 f64 f16 f16x2 bf16 bf16x2 f32x2 tf32"
-PAIRS = "u16x2 s16x2 f16x2 bf16x2"
 ALL = f"pred {INT} {FLOAT} u16x2 s16x2 b128"
 RND = "rn rz rm rp rna rs"
 RNI = "rni rzi rmi rpi"

@@ -26,7 +26,6 @@ from teenycuda_cli.emulator.opcodes.table import Modifiers
 _ISA = "warp-level-matrix-instructions-for-sparse-mma"
 _WORD = np.dtype(np.uint32)
 _ROWS = 16
-_GROUP = np.arange(8)
 _GROUPS_A_HALF = 4
 """How many groups of columns 16 bits of metadata tell of."""
 
