@@ -21,6 +21,11 @@ class Argument(NamedTuple):
     scalar: Any = None  # a float known now
     made: tuple[Callable[..., Any], Any] | None = None  # what (lanes, value) makes it of another argument
 
+    @property
+    def address_width(self) -> int:
+        """Bits of it as an address."""
+        return 64 if self.constant is not None else self.kept.width
+
 
 MASK = Argument("m", Kept("p", 1), Register(-1, "m", "pred", 1, "p"))
 """The lanes that carry an instruction out."""

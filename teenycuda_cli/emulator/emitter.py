@@ -90,6 +90,10 @@ class Emitter(Pool):
         """Append a line to the function."""
         self.lines.append(text)
 
+    def line_for(self, mask: str, text: str) -> None:
+        """A line that is passed over where a mask turns out to have no lanes."""
+        self.line(text if mask == "m" else f"if {mask} is not False: {text}")
+
     def temporary(self) -> str:
         """A variable name of its own."""
         self._temporaries += 1
@@ -300,7 +304,7 @@ class Emitter(Pool):
         if destinations:
             self.store_results(op, destinations, call, mask, list(dtypes))
         else:
-            self.line(call if mask == "m" else f"if {mask} is not False: {call}")
+            self.line_for(mask, call)
 
     def store_results(
         self, op: Op, destinations: list[Source], call: str, mask: str, dtypes: list[Any]
@@ -328,5 +332,4 @@ class Emitter(Pool):
             elif text != name:
                 after.append(f"{variable} = {text}")
             names.append(name)
-        guard = f"if {mask} is not False: " if mask != "m" else ""
-        self.line(guard + "; ".join([f"{', '.join(names)} = {call}", *after]))
+        self.line_for(mask, "; ".join([f"{', '.join(names)} = {call}", *after]))

@@ -189,6 +189,7 @@ def test_operands_that_do_not_fit_are_told_with_what_is_expected(line: str, told
             " {%r1, %r2, %r1, %r2}, {%r1, %r2, %r1, %r2}, %r1, 1;",
             "is 1, not 0",
         ),
+        ("tensormap.replace.tile.elemtype.global.b1024.b32 [%d1], 13;", "is 13, not 0 to 12"),
     ],
 )
 def test_constants_that_choose_are_among_the_choices(line: str, told: str) -> None:

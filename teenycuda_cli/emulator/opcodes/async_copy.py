@@ -89,15 +89,9 @@ def _elements(site: Site, lanes: Any, address: Any, mask: Any) -> tuple[Any, Any
 def _site(emit: Emitter, op: Op, place: Source, space: str, size: int) -> tuple[Site, Argument]:
     assert isinstance(place, Place)
     argument = emit.argument(place.base, "b64")
-    site = Site(
-        emit.program, op, space, place.offset, size, 1, _DTYPES[size], _width(argument), space == "shared"
-    )
+    width, writes = argument.address_width, space == "shared"
+    site = Site(emit.program, op, space, place.offset, size, 1, _DTYPES[size], width, writes)
     return site, argument
-
-
-def _width(argument: Any) -> int:
-    width: int = 64 if argument.constant is not None else argument.kept.width
-    return width
 
 
 @effect(
@@ -170,6 +164,5 @@ def _wait(lanes: Any, mask: Any, left: int) -> None:
 def mbarrier_arrive(emit: Emitter, op: Op) -> None:
     """A lane's copies are made, then it arrives; without `.noinc` the arrival is one more than expected."""
     mask = emit.mask(op)
-    guard = f"if {mask} is not False: " if mask != "m" else ""
-    emit.line(f"{guard}S.batch.scheduler.copies.wait(S, {mask}, -1)")
+    emit.line_for(mask, f"S.batch.scheduler.copies.wait(S, {mask}, -1)")
     begin_arrival(emit, op, mask, counted=op.operation.modifiers["noinc"] != "")

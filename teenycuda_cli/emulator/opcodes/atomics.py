@@ -350,4 +350,4 @@ def _emit(emit: Emitter, op: Op, place: Place, sources: list[Source], destinatio
         dtypes = [emit.kept(d).dtype if isinstance(d, Register) else None for d in destinations]
         emit.store_results(op, destinations, call, mask, dtypes)
     else:
-        emit.line(call if mask == "m" else f"if {mask} is not False: {call}")
+        emit.line_for(mask, call)

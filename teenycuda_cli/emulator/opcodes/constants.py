@@ -15,6 +15,8 @@ def constant(emit: Emitter, op: Op, source: Source, allowed: Collection[int]) ->
     if source.value in allowed:
         return source.value
     wanted = " or ".join(map(str, allowed))
+    if isinstance(allowed, range) and len(allowed) > 2:
+        wanted = f"{allowed[0]} to {allowed[-1]}"
     raise UnsupportedError(
         f"an operand of {op.instruction.name} is {source.value}, not {wanted}",
         file=emit.program.text.name,

@@ -12,12 +12,12 @@ from teenycuda_cli.emulator.access import Site, positions
 from teenycuda_cli.emulator.arguments import MASK, fixed
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
-from teenycuda_cli.emulator.ir import Constant, Op, Place, Source
+from teenycuda_cli.emulator.ir import Op, Place
 from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.opcodes.constants import constant
 from teenycuda_cli.emulator.opcodes.memory import space_of
 from teenycuda_cli.emulator.spans import Actor, blocks_of, values
 from teenycuda_cli.emulator.tensor_maps import FIELDS, SIZE, TF32, TF32_KINDS, Part
-from teenycuda_cli.errors import UnsupportedError
 
 _ISA = "data-movement-and-conversion-instructions-tensormap-"
 _ADDRESS = 64
@@ -25,8 +25,6 @@ _WORD = np.dtype(np.uint32)
 _SINGLE = "elemtype interleave_layout swizzle_mode fill_mode"
 _CHOICES = {"elemtype": 13, "interleave_layout": 3, "swizzle_mode": 4, "fill_mode": 2}
 """How many values there are of a field that takes constants alone."""
-
-
 _RANGES = {
     "rank": "0 to 7",
     "global_stride": "multiples of 16 below 2^40",
@@ -34,6 +32,7 @@ _RANGES = {
     "element_stride": "1 to 8",
     "box_dim": "1 to 256",
 }
+"""What fields that take registers can hold."""
 
 
 class Replace:
@@ -48,8 +47,7 @@ class Replace:
 
     def __call__(self, lanes: Lanes, address: Any, value: Any, mask: Mask) -> None:
         """Raises LaunchError where no map can be, and for a value that the field cannot hold."""
-        given = np.broadcast_to(lanes.integers(value, self.width), lanes.shape)
-        given = (given.reshape(-1) if mask is None else given[mask]).astype(np.int64)
+        given = values(lanes, value, mask, self.width)
         if self.width < _ADDRESS:
             given &= (1 << self.width) - 1
         held = np.zeros_like(given)
@@ -116,31 +114,19 @@ def replace_field(emit: Emitter, op: Op) -> None:
     assert isinstance(place, Place)
     modifiers = op.operation.modifiers
     field = modifiers["field"]
-    parts = FIELDS[field][_chosen(emit, op, axis[0], len(FIELDS[field])) if axis else 0]
+    parts = FIELDS[field][constant(emit, op, axis[0], range(len(FIELDS[field]))) if axis else 0]
     argument = emit.argument(place.base, "b64")
-    width = 64 if argument.constant is not None else argument.kept.width
-    site = Site(emit.program, op, space_of(modifiers["space"]), place.offset, 4, 1, _WORD, width, writes=True)
+    space, width = space_of(modifiers["space"]), argument.address_width
+    site = Site(emit.program, op, space, place.offset, 4, 1, _WORD, width, writes=True)
     bits = 64 if op.instruction.modifiers[-1] == "b64" else 32
-    values = [(parts, emit.integer_argument(value, bits))]
+    written = [(parts, emit.integer_argument(value, bits))]
     if field in _CHOICES:
-        number = _chosen(emit, op, value, _CHOICES[field])
-        values = [(parts, fixed(TF32_KINDS.get(number, number)))]
+        number = constant(emit, op, value, range(_CHOICES[field]))
+        written = [(parts, fixed(TF32_KINDS.get(number, number)))]
         if field == "elemtype" and number in TF32_KINDS:
-            values.append(((TF32,), fixed(1)))
-    for some, given in values:
+            written.append(((TF32,), fixed(1)))
+    for some, given in written:
         emit.call(op, [], emit.bind(Replace(site, field, some, bits)), (argument, given, MASK))
-
-
-def _chosen(emit: Emitter, op: Op, source: Source, count: int) -> int:
-    """A constant operand; UnsupportedError where it is not below `count`."""
-    assert isinstance(source, Constant)
-    if 0 <= source.value < count:
-        return source.value
-    raise UnsupportedError(
-        f"an operand of {op.instruction.name} is {source.value}, not 0 to {count - 1}",
-        file=emit.program.text.name,
-        line=emit.program.text.position(op.instruction.offset)[0],
-    )
 
 
 class CopyMap:

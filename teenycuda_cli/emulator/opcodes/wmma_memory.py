@@ -351,6 +351,5 @@ def wmma_store_d(emit: Emitter, op: Op) -> None:
     arguments = [emit.argument(source, bits) for source in elements(op.operands[1])]
     store = emit.bind(StoreFragment(accesses, tuple([emit.reader(item, bits) for item in arguments])))
     mask = emit.mask(op)
-    guard = f"if {mask} is not False: " if mask != "m" else ""
     values = ", ".join([argument.text for argument in arguments])
-    emit.line(f"{guard}{store}(S, {where}, {mask}, {values})")
+    emit.line_for(mask, f"{store}(S, {where}, {mask}, {values})")
