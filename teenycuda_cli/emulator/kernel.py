@@ -40,6 +40,11 @@ class Kernel:
         self.sizes = [len(block.ops) for block in program.blocks]
         self.ranks = [block.rank for block in program.blocks]
         self.gathering = frozenset(block.number for block in program.blocks if block.gathers)
+        self.meeting = frozenset(
+            number
+            for number in self.gathering
+            if program.blocks[number].ops[0].instruction.name == "bar.warp.sync"
+        )
         self.members = {number: self._member(number) for number in self.gathering}
         self.spinning = frozenset(
             number for loop in self.loops.values() if loop.spins for number in loop.blocks

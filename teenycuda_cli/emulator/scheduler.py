@@ -54,6 +54,7 @@ class Scheduler:
         self.done = 0  # steps in which lanes did not poll
         self._vain = 0  # steps in which lanes polled and none of them went on
         self._others = 0  # steps of others since
+        self._met: dict[int, Any] = {}  # lanes at a bar.warp.sync that others have met from elsewhere
 
     def run(self, lanes: FullLanes, polls: int) -> bool:
         """All lanes to their end, or until for `polls` steps they have only polled; whether they ended.
@@ -116,7 +117,7 @@ class Scheduler:
 
     # ------------------------------------------------------------ scheduling
 
-    def _drain(  # noqa: PLR0912  (the one loop that all goes through)
+    def _drain(  # noqa: PLR0912, PLR0915  (the one loop that all goes through)
         self, lanes: Lanes, pending: dict[int, Mask], loop: Loop | None, exits: Exits | None
     ) -> None:
         """Run until nothing is pending; within a loop, hand lanes that leave it to `exits`."""
@@ -139,6 +140,8 @@ class Scheduler:
             self.steps += 1
             if not self.steps & 15:
                 self._watch(block)
+            if mask is None and block in self._met:
+                mask = np.ones(lanes.shape, bool)
             writes = mask if pending or self.barriers.waiting or self.parking else None
             parts = None
             if mask is not None:
@@ -304,13 +307,24 @@ class Scheduler:
     ) -> Any:
         """The lanes of a mask whose warp has all lanes that the member mask names; the rest stay pending.
 
-        A member mask of more than 32 bits is one of a warpgroup, of which it names all.
+        A member mask of more than 32 bits is one of a warpgroup, of which it names all. Lanes at different
+        `bar.warp.sync` meet: those elsewhere are noted, and go on when their block has its turn.
         """
+        if block in self._met:
+            return self._part(block, mask, mask & self._met.pop(block), pending)
         if not pending and not self.barriers.waiting and not self.parking:
             return mask
         absent = self._alive(lanes, pending, mask) & ~mask
         if not absent.any():
             return mask
+        elsewhere: dict[int, Any] = {}
+        if block in self.kernel.meeting:
+            elsewhere = {
+                other: pending[other] & ~self._met.get(other, np.False_)
+                for other in self.kernel.meeting & pending.keys()
+            }
+            for waiting in elsewhere.values():
+                absent &= ~waiting
         member = self._member(lanes, block)
         if type(member) is int and member >> WARP:
             lacking = by_warp(lanes, absent, False, WARPGROUP).any(axis=1, keepdims=True)
@@ -322,6 +336,17 @@ class Scheduler:
             pending[block] = mask
             deferred.add(block)
             return False
+        if elsewhere:
+            groups = np.where(by_warp(lanes, ready, False), named, np.uint32(0))
+            group = np.bitwise_or.reduce(groups, axis=1, keepdims=True)
+            partners = from_warps(lanes, (group >> np.arange(WARP, dtype=np.uint32) & 1).astype(bool))
+            for other, waiting in elsewhere.items():
+                self._met[other] = waiting & partners | self._met.get(other, np.False_)
+        return self._part(block, mask, ready, pending)
+
+    @staticmethod
+    def _part(block: int, mask: Any, ready: Any, pending: dict[int, Mask]) -> Any:
+        """The lanes that go on; the rest stay pending."""
         rest = mask & ~ready
         if rest.any():
             pending[block] = rest

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from teenycuda_cli.errors import LaunchError
 from tests.emulator.harness import INDEX, entry, run, store
 
 PARTS = (0x00FF0F0F, 0xFF00F0F0)
@@ -71,3 +72,63 @@ def test_a_mask_in_a_register_names_a_warp(member: str) -> None:
     {store("%r5")} ret;
     """
     assert np.array_equal(run(entry(body), 64), np.concatenate([np.maximum(LANES - 1, 0), np.zeros(32)]))
+
+
+MEETING = """
+setp.lt.u32 %p0, %r76, {split}; and.b32 %r1, %r76, 31;
+mov.u32 %r2, s; mad.lo.u32 %r2, %r76, 4, %r2; @%p0 bra A;
+{first} ld.shared.u32 %r3, [%r2+-{back}]; bra B;
+A: add.u32 %r4, %r76, 100; st.shared.u32 [%r2], %r4; {second} mov.u32 %r3, %r4;
+B:
+"""
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_lanes_meet_at_different_barriers_of_their_warp(rounds: int) -> None:
+    """`if (…) __syncwarp(); else __syncwarp();` is one meeting, each time that it comes."""
+    sync = "bar.warp.sync 0xffffffff;"
+    body = MEETING.format(split=16, first=sync * rounds, second=sync * rounds, back=64)
+    text = entry(INDEX + body + store("%r3"), before=".shared .align 4 .b8 s[128];")
+    expected = [100 + t % 16 for t in range(32)]
+    np.testing.assert_array_equal(run(text, 32, block=(32,)), np.array(expected, np.uint32))
+
+
+def test_lanes_meet_those_that_their_mask_names() -> None:
+    """Halves of a warp that wait for themselves alone meet nobody else."""
+    low, high = "bar.warp.sync 0xffff;", "bar.warp.sync 0xffff0000;"
+    body = MEETING.format(split=16, first=high, second=low, back=0)
+    text = entry(
+        INDEX + body.replace("ld.shared.u32 %r3, [%r2+-0];", "mov.u32 %r3, 7;") + store("%r3"),
+        before=".shared .align 4 .b8 s[128];",
+    )
+    expected = [100 + t if t < 16 else 7 for t in range(32)]
+    np.testing.assert_array_equal(run(text, 32, block=(32,)), np.array(expected, np.uint32))
+
+
+def test_a_lane_that_does_not_come_is_still_missed() -> None:
+    """One meeting too few on one side: the warp is stuck, and told so."""
+    sync = "bar.warp.sync 0xffffffff;"
+    body = MEETING.format(split=16, first=sync, second=sync + "bar.sync 1, 32;" + sync, back=64)
+    text = entry(
+        INDEX + body + "LOOP: " + store("%r3") + "bar.sync 2, 64;", before=".shared .align 4 .b8 s[128];"
+    )
+    with pytest.raises(LaunchError):
+        run(text, 32, block=(32,))
+
+
+def test_those_that_have_met_wait_again_at_the_next_barrier() -> None:
+    """The second meeting of a loop is not the first: lanes that come by two ways take turns by rounds."""
+    body = """
+    mov.u32 %r2, s; mad.lo.u32 %r2, %r76, 4, %r2; mov.u32 %r5, 0; mov.u32 %r6, 0;
+    xor.b32 %r7, %r76, 16; mov.u32 %r8, s; mad.lo.u32 %r8, %r7, 4, %r8;
+    L: add.u32 %r4, %r76, %r5; and.b32 %r4, %r4, 16; setp.eq.u32 %p0, %r4, 0;
+    st.volatile.shared.u32 [%r2], %r5; @%p0 bra A;
+    bar.warp.sync 0xffffffff; bra B;
+    A: bar.warp.sync 0xffffffff;
+    B: ld.volatile.shared.u32 %r3, [%r8]; add.u32 %r6, %r6, %r3; @%p0 bra C;
+    bar.warp.sync 0xffffffff; bra D;
+    C: bar.warp.sync 0xffffffff;
+    D: add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 20; @%p1 bra L;
+    """
+    text = entry(INDEX + body + store("%r6"), before=".shared .align 4 .b8 s[256];")
+    np.testing.assert_array_equal(run(text, 64, block=(64,)), np.full(64, 190, np.uint32))
