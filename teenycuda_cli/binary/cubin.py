@@ -172,7 +172,6 @@ def _kernel(
         maxntid=_triple(facts.maxntid),
         cluster=_triple(facts.cluster),
         barriers=_barriers(facts, elf),
-        code_size=symbol.size,
         arch=arch,
     )
 

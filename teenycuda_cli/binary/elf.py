@@ -73,7 +73,6 @@ class Elf:
     """The parts of an ELF file that a cubin's meaning is in."""
 
     type: int
-    os_abi: int
     abi_version: int
     flags: int
     sections: tuple[Section, ...]
@@ -86,7 +85,7 @@ def read_elf(reader: Reader) -> Elf:
     _check_machine(reader, header)
     sections = _sections(reader, header)
     symbols = next((_symbols(reader, sections, each) for each in sections if each.type == SHT_SYMTAB), ())
-    return Elf(header.type, header.ident[7], header.ident[8], header.flags, sections, symbols)
+    return Elf(header.type, header.ident[8], header.flags, sections, symbols)
 
 
 def _check_machine(reader: Reader, header: _Header) -> None:

@@ -33,7 +33,6 @@ class Kernel:
     maxntid: tuple[int, int, int] | None
     cluster: tuple[int, int, int] | None
     barriers: int | None
-    code_size: int
     arch: str  # "sm_90a"
 
 

@@ -100,8 +100,8 @@ def _magnitudes(fraction: int, bias: int, count: int) -> Any:
     return np.ldexp((part + normal).astype(np.float64), np.maximum(exponent, 1) - bias - fraction)
 
 
-def _codes(fraction: int, bias: int, count: int) -> Any:
-    """Where the finite patterns of a small format change: ties go to the even one."""
+def _borders(fraction: int, bias: int, count: int) -> Any:
+    """The greatest magnitude that rounds to each finite pattern but the last; ties go to the even one."""
     values = _magnitudes(fraction, bias, count)
     middles = (values[1:] + values[:-1]) / 2
     middles[1::2] = np.nextafter(middles[1::2], 0)  # a tie above an odd pattern goes up
@@ -116,7 +116,7 @@ FP8: dict[str, tuple[int, int, int]] = {
 
 def to_fp8(kind: str) -> Callable[[Any], Any]:
     """f32 as e4m3 or e5m2 bits, to nearest, overflow to the greatest finite value (.satfinite)."""
-    borders = _codes(*FP8[kind])
+    borders = _borders(*FP8[kind])
 
     def convert(values: Any) -> Any:
         code = np.searchsorted(borders, np.abs(values).astype(np.float64)).astype(np.uint8)

@@ -56,18 +56,18 @@ def multiply_add(spec: Spec, a: Any, b: Any, c: Any) -> Any:
 
 
 def sparse_multiply_add(spec: Spec, a: Any, b: Any, c: Any, chosen: Any) -> Any:
-    """The same where a has but some of its columns: `chosen`, of the same shape, tells which."""
+    """d = a × b + c where a has but some columns, (m, kept, warps): `chosen`, of its shape, tells which."""
     columns, warps = np.arange(b.shape[1])[:, None], np.arange(b.shape[2])
     return _product(spec, a[:, :, None], b[chosen[:, :, None, :], columns, warps], c)
 
 
 def warpgroup_multiply_add(spec: Spec, a: Any, b: Any, c: Any) -> Any:
-    """The same for warpgroups."""
+    """d = a × b + c, with the warpgroups first: (groups, m, k) × (groups, k, n) + (groups, m, n)."""
     return _product_of_warpgroups(spec, _columns(a), b[:, :, None], c)
 
 
 def sparse_warpgroup_multiply_add(spec: Spec, a: Any, b: Any, c: Any, chosen: Any) -> Any:
-    """The same where a has but some of its columns."""
+    """d = a × b + c for warpgroups, where a, (groups, m, kept), has but the columns that `chosen` tells."""
     found = []
     for group in range(len(a)):  # one at a time: each row has a b of its own
         part = slice(group, group + 1)
@@ -77,6 +77,7 @@ def sparse_warpgroup_multiply_add(spec: Spec, a: Any, b: Any, c: Any, chosen: An
 
 
 def _columns(a: Any) -> Any:
+    """(groups, m, k) as (groups, k, m, 1), to be multiplied by rows of b."""
     return np.ascontiguousarray(a.swapaxes(1, 2))[..., None]
 
 
@@ -105,7 +106,7 @@ def small_multiply_add(spec: Spec, a: Any, b: Any, c: Any) -> Any:
 
 
 def _product(spec: Spec, a: Any, b: Any, c: Any) -> Any:
-    """`a[:, k]` and `b[:, k]` have the shape of c when multiplied."""
+    """d = a × b + c, with k as the second axis: `a[:, k] * b[:, k]` has the shape of c."""
     if spec.a == "b1":
         return _of_bits(spec, a, b, c)
     if spec.a == "f64":

@@ -46,13 +46,13 @@ def _parts(a: float) -> tuple[int, int]:
 
 
 def _cut(value: int) -> float:
-    """A number of 2⁻⁴¹ as f32, rounded toward zero."""
+    """So many units of 2⁻⁴¹ as an f32, rounded toward zero."""
     drop = max(value.bit_length() - 24, 0)
     return math.ldexp(value >> drop, drop - UNITS)
 
 
-def _whole(a: float) -> float:
-    """1/∞ and so on need the sign of a zero: subnormals as such a zero."""
+def _flushed(a: float) -> float:
+    """A subnormal as the zero of its sign, any other number as it is."""
     return math.copysign(0.0, a) if abs(a) < _LEAST else a
 
 
@@ -81,7 +81,7 @@ def reciprocal_root(a: float) -> float:
     """MUFU.RSQ."""
     found = _root(a, "rsqrt")
     if found is None:
-        a = _whole(a)
+        a = _flushed(a)
         if a == 0:
             return math.copysign(math.inf, a)
         return 0.0 if a == math.inf else math.nan
@@ -93,7 +93,7 @@ def root(a: float) -> float:
     """MUFU.SQRT."""
     found = _root(a, "sqrt")
     if found is None:
-        a = _whole(a)
+        a = _flushed(a)
         return a if a in (0, math.inf) else math.nan
     value, half = found
     return math.ldexp(value >> 1, half - 23)
@@ -114,7 +114,7 @@ def power_of_two(a: float) -> float:
 
 def logarithm(a: float) -> float:
     """MUFU.LG2."""
-    a = _whole(a)
+    a = _flushed(a)
     if not 0 < a < math.inf:
         return -math.inf if a == 0 else a if a == math.inf else math.nan
     if a == 1:
