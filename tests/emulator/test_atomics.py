@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from teenycuda_cli.errors import UnsupportedError
 from tests.emulator.harness import INDEX, Session, entry, store
 
 PARAMS = ".param .u64 out, .param .u64 at, .param .u64 by, .param .u64 place"
@@ -219,8 +220,6 @@ def test_vectors(kind: str, vector: str) -> None:
 )
 def test_refused(text: str, says: str) -> None:
     """What the assembler does not take, the emulator does not run either."""
-    from teenycuda_cli.errors import UnsupportedError
-
     session = Session(entry(f"{text}; ret;"))
     out = session.buffer("out", np.zeros(64, np.uint32))
     with pytest.raises(UnsupportedError) as caught:

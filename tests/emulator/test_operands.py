@@ -107,7 +107,7 @@ def _likely(form: Form, name: str) -> list[str]:
 
 
 def _places(form: Form) -> list[str]:
-    tail = form.syntax.partition(" ")[2].replace("{,", ",").replace("d, a", "d, a")
+    tail = form.syntax.partition(" ")[2].replace("{,", ",")
     depth, places = 0, [""]
     for letter in tail:
         depth += (letter in "{[") - (letter in "}]")

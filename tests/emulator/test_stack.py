@@ -41,7 +41,8 @@ def test_alloca_gives_each_thread_what_it_asks_for(lanes: int) -> None:
 @LANES
 def test_alloca_in_a_function_that_calls_itself(lanes: int) -> None:
     """Each call has its own memory, beside the others' frames."""
-    result = run(entry(INDEX + "call (%r2), deep, (%r76);" + store("%r2"), before=FILL), 40, block=(40,))
+    text = entry(INDEX + "call (%r2), deep, (%r76);" + store("%r2"), before=FILL)
+    result = run(text, 40, block=(40,), lanes=lanes)
     np.testing.assert_array_equal(result, [t * (t + 1) // 2 for t in range(40)])
 
 
