@@ -16,7 +16,7 @@ from teenycuda_cli.ptx.syntax import Float, Integer, Module, SymbolAddress, Vari
 CODE_BASE = 0x1000
 """Functions' addresses, as variables hold them: told apart, never null, and no memory is there."""
 CONSTANT_BYTES = 1 << 16
-"""All constant variables of a module together, as ptxas allows."""
+"""All constant variables of a module together, one behind the other as aligned, as ptxas allows."""
 
 
 def place_variables(module: Module, arena: Arena, text: Source) -> tuple[dict[str, int], list[int]]:
@@ -33,16 +33,16 @@ def place_variables(module: Module, arena: Arena, text: Source) -> tuple[dict[st
         ):
             continue
         size = variable.size or 0
+        align = max(variable.align, 1)
         if variable.space == "const":
-            constant += size
+            constant = -(-constant // align) * align + size
             if constant > CONSTANT_BYTES:
                 what = f"constant variables up to here take {constant} bytes; a file has {CONSTANT_BYTES}"
                 raise text.error(variable.offset, what)
-        if variable.align > 256:
-            size += variable.align
+        if align > 256:
+            size += align
         region = arena.allocate(size, variable.name, writable=variable.space == "global")
         arena.zero(region)
-        align = max(variable.align, 1)
         addresses[variable.name] = (region.start + align - 1) // align * align
         regions.append(region.start)
         placed.append(variable)

@@ -41,3 +41,27 @@ def test_constants_end_at_64_kib() -> None:
     with pytest.raises(PtxSyntaxError, match=message) as caught:
         Session(entry("ret;", before=before.format(6385)))
     assert caught.value.line == 5
+
+
+@pytest.mark.parametrize(
+    ("variables", "taken"),
+    [
+        ("a[1] b[65535]:8", 65543),
+        ("b[65535]:8 a[1]", 0),
+        ("a[1] b[8]:8 c[1] d[65512]:8", 0),
+        ("a[1] b[8]:8 c[1] d[65513]:8", 65537),
+        ("a[65533] b[4]:4", 65540),
+        ("a[1] b[4]:256 c[65276]", 0),
+        ("a[1] b[4]:256 c[65277]", 65537),
+    ],
+)
+def test_what_lies_between_constants_counts(variables: str, taken: int) -> None:
+    """They lie in the file's order, each as aligned: the sums are those that ptxas 13.0 tells (0: it takes them)."""
+    declared = [variable.partition(":")[::2] for variable in variables.split()]
+    before = "\n".join(f".const .align {align or 1} .b8 {name};" for name, align in declared)
+    text = entry("ret;", before=before)
+    if not taken:
+        Session(text)
+        return
+    with pytest.raises(PtxSyntaxError, match=f"up to here take {taken} bytes"):
+        Session(text)
