@@ -149,11 +149,9 @@ def _report(command: str, error: TeenycudaError, as_json: bool) -> int:
     if as_json:
         _print_error_document(command, error)
         return error.exit_code
-    lines = [f"{error.place}: error: {error.message}" if error.place else f"error: {error.message}"]
-    lines += error.context
-    if error.hint:
-        lines.append(f"hint: {error.hint}")
-    click.echo("\n".join(lines), err=True)
+    from teenycuda_cli.report.messages import error_text  # noqa: PLC0415  (for mistakes alone)
+
+    click.echo(error_text(error), err=True)
     return error.exit_code
 
 

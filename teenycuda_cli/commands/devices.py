@@ -6,6 +6,8 @@ import json
 
 import click
 
+from teenycuda_cli.report.messages import tell
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -20,7 +22,7 @@ def command(as_json: bool) -> int:
     from teenycuda_cli.driver.registry import list_devices  # noqa: PLC0415  (not for --help)
     from teenycuda_cli.report.devices import document, lines  # noqa: PLC0415  (as above)
 
-    devices = list_devices(lambda line: click.echo(line, err=True))
+    devices = list_devices(tell)
     if as_json:
         click.echo(json.dumps(document(devices), indent=2))
     else:

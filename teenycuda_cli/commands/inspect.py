@@ -7,7 +7,7 @@ import sys
 import click
 
 from teenycuda_cli.collector import without_collector
-from teenycuda_cli.errors import TeenycudaError, UsageError
+from teenycuda_cli.errors import UsageError
 from teenycuda_cli.inspection import FileFacts, inspect_file
 from teenycuda_cli.ptx.sidecar import read_sidecar
 
@@ -55,8 +55,10 @@ def _inspect(files: tuple[str, ...], entry: str | None, meta: str | None, as_jso
         from teenycuda_cli.report.inspect import show  # noqa: PLC0415  (not needed for --json)
 
         show(found, terminal=sys.stdout.isatty())
-        for error in errors:
-            click.echo(_text(error), err=True)
+        if errors:
+            from teenycuda_cli.report.messages import error_text  # noqa: PLC0415  (for mistakes alone)
+
+            click.echo("\n".join(map(error_text, errors)), err=True)
     return exit_code
 
 
@@ -71,10 +73,3 @@ def _check_entry(entry: str, found: list[FileFacts]) -> None:
         file=readable[0].path if len(readable) == 1 else None,
         context=names,
     )
-
-
-def _text(error: TeenycudaError) -> str:
-    """An error as the program's own end shows it."""
-    lines = [f"{error.place}: error: {error.message}" if error.place else f"error: {error.message}"]
-    lines += error.context
-    return "\n".join([*lines, f"hint: {error.hint}"] if error.hint else lines)

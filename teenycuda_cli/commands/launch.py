@@ -10,6 +10,7 @@ import click
 
 from teenycuda_cli.commands.completion import devices
 from teenycuda_cli.commands.option_types import SECONDS, Whole
+from teenycuda_cli.report.messages import tell
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.registry import DeviceStart
@@ -173,13 +174,9 @@ def command(
         bench=measured,
         graph=graph,
     )
-    report = launch(request, _notice, progress, started)
+    report = launch(request, tell, progress, started)
     _show(report, as_json)
     return report.exit_code
-
-
-def _notice(line: str) -> None:
-    click.echo(line, err=True)
 
 
 def _show(report: LaunchReport, as_json: bool) -> None:

@@ -17,6 +17,7 @@ from teenycuda_cli.driver.registry import start_device
 from teenycuda_cli.errors import TeenycudaError, UsageError
 from teenycuda_cli.files import is_stdout, write_whole
 from teenycuda_cli.report import load as report
+from teenycuda_cli.report.messages import tell
 
 EXIT_REFUSED = 3
 
@@ -90,7 +91,7 @@ def command(
         arch=arch,
         cache=cache,
         cubin=cubin is not None,
-        notice=lambda line: click.echo(line, err=True),
+        notice=tell,
     )
     if cubin is not None and result.cubin is not None:
         write_whole(cubin, result.cubin)
@@ -116,7 +117,7 @@ def _show(result: LoadResult, as_json: bool, *, beside_cubin: bool) -> int:
         click.echo(json.dumps(report.document(result, exit_code), indent=2))
         return exit_code
     for line in report.messages(result):
-        click.echo(line, err=True)
+        tell(line)
     if not result.ok:
         return exit_code
     click.echo(report.headline(result), err=beside_cubin)

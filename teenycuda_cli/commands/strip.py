@@ -11,6 +11,7 @@ from teenycuda_cli.driver.image import read_image
 from teenycuda_cli.errors import CheckFailed, FileError, UsageError
 from teenycuda_cli.files import is_stdout, write_whole
 from teenycuda_cli.ptx.strip import strip
+from teenycuda_cli.report.messages import tell
 
 if TYPE_CHECKING:
     from teenycuda_cli.ptx.source import Source
@@ -62,7 +63,8 @@ def command(file: str, out: str | None, keep_lineinfo: bool, wanted: bool, as_js
         from teenycuda_cli.report.strip import summary  # noqa: PLC0415  (with the document's module)
 
         sys.stdout.flush()
-        click.echo("\n".join(summary(source.name, stripped, verification)), err=True)
+        for line in summary(source.name, stripped, verification):
+            tell(line)
 
 
 def _verified(source: Source, stripped: Stripped) -> Verification:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from teenycuda_cli.files import display_name
+from teenycuda_cli.wording import visible
 
 if TYPE_CHECKING:
     from teenycuda_cli.inspection import FileFacts
@@ -30,10 +31,20 @@ class Part:
     facts: tuple[tuple[str, str], ...] = ()
     table: tuple[tuple[str, ...], ...] = ()
 
+    @property
+    def visible(self) -> Part:
+        """The part as a terminal may have it: names and values in it are what a file says."""
+        return Part(
+            visible(self.title),
+            visible(self.note),
+            tuple((label, visible(text)) for label, text in self.facts),
+            tuple(tuple(map(visible, row)) for row in self.table),
+        )
+
 
 def show(files: Sequence[FileFacts], *, terminal: bool) -> None:
     """Print what was found in files to standard output; those with an error are left out."""
-    parts = [part for file in files if file.error is None for part in file_parts(file)]
+    parts = [part.visible for file in files if file.error is None for part in file_parts(file)]
     if terminal:
         _show_rich(parts)
         return

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from teenycuda_cli.report.bench import document as bench_document
 from teenycuda_cli.report.bench import lines as bench_lines
+from teenycuda_cli.report.messages import passage
 from teenycuda_cli.report.paint import Paint
+from teenycuda_cli.wording import visible
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.arguments.element_types import ElementType
@@ -140,9 +142,9 @@ def lines(report: LaunchReport, paint: Paint) -> Iterator[str]:
         yield from bench_lines(report.bench, paint)
     for finding in report.findings:
         place = f"line {finding.line}: " if finding.line is not None else ""
-        yield f"{paint.bad(finding.kind)}: {place}{finding.message}"
+        yield f"{paint.bad(finding.kind)}: {place}{passage(finding.message)}"
     for save in report.saved:
-        yield f"saved {save.name} to {save.path}"
+        yield f"saved {save.name} to {visible(save.path)}"
 
 
 def _headline(report: LaunchReport, paint: Paint) -> str:
@@ -234,7 +236,7 @@ def _packed_lines(report: LaunchReport) -> Iterator[str]:
 
 
 def _comparison_lines(comparison: Comparison, paint: Paint) -> Iterator[str]:
-    what = f"{paint.name(comparison.name)} = {comparison.what}"
+    what = f"{paint.name(comparison.name)} = {visible(comparison.what)}"
     tolerance = comparison.tolerance
     limits = [f"rtol {tolerance.rtol:g}, atol {tolerance.atol:g}"] if tolerance.rtol or tolerance.atol else []
     limits += [f"{tolerance.ulp:g} ULP"] if tolerance.ulp is not None else []

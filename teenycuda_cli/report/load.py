@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from teenycuda_cli.errors import AssembleError
+from teenycuda_cli.wording import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +94,7 @@ def messages(result: LoadResult) -> Iterator[str]:
 def _message(result: LoadResult, diagnostic: Diagnostic, hints: set[str]) -> Iterator[str]:
     place = ":".join(str(each) for each in (diagnostic.line, diagnostic.column) if each is not None)
     where = f"{result.image.name}:{place}" if place else result.image.name
-    yield f"{where}: {diagnostic.severity}: {_printable(diagnostic.message)}"
+    yield f"{where}: {diagnostic.severity}: {diagnostic.message}"
     if diagnostic.line is not None:
         snippet = result.image.source.snippet(diagnostic.line, diagnostic.column or 1, diagnostic.length)
         yield from snippet if diagnostic.column is not None else snippet[:1]
@@ -102,14 +103,12 @@ def _message(result: LoadResult, diagnostic: Diagnostic, hints: set[str]) -> Ite
         yield f"hint: {diagnostic.hint}"
 
 
-def _printable(message: str) -> str:
-    """A message that quotes the file, without control characters that would steer the terminal."""
-    lines = message.split("\n")
-    return "\n    ".join("".join(c if c.isprintable() else "?" for c in line) for line in lines)
-
-
 def headline(result: LoadResult) -> str:
     """One line: what was loaded, for what, by what, in what time."""
+    return visible(_headline(result))
+
+
+def _headline(result: LoadResult) -> str:
     if result.device and result.assembler is None:
         return f"{result.image.name}: {result.device} takes it whole, every instruction"
     if result.assembler is None:
@@ -143,6 +142,7 @@ def print_rich_table(result: LoadResult) -> None:
     """The entries as a table, for a terminal; in one too narrow for it each takes two plain lines."""
     from rich.console import Console  # noqa: PLC0415  (rich is for a terminal only)
     from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
     console = Console(highlight=False)
     if max(map(len, plain_table(result))) > console.width:
@@ -153,7 +153,7 @@ def print_rich_table(result: LoadResult) -> None:
         table.add_column(name, justify="left" if side == "left" else "right", no_wrap=True)
     for kernel in result.kernels:
         spilled = kernel.usage.spill_store_bytes or kernel.usage.spill_load_bytes
-        table.add_row(*_row(kernel), style="yellow" if spilled else None)
+        table.add_row(*map(Text, _row(kernel)), style="yellow" if spilled else None)
     console.print(table)
 
 
@@ -169,7 +169,7 @@ def _row(kernel: LoadedKernel) -> tuple[str, ...]:
         occupancy = (
             f"{kernel.occupancy.blocks_per_sm} × {kernel.occupancy.threads} = {kernel.occupancy.percent:.0f}%"
         )
-    return (usage.name, *map(_number, numbers), spills, *map(_number, rest), occupancy)
+    return (visible(usage.name), *map(_number, numbers), spills, *map(_number, rest), occupancy)
 
 
 def _number(value: int | None) -> str:

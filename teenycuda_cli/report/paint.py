@@ -6,10 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import TextIO
 
+from teenycuda_cli.wording import visible
+
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """Marks words; does nothing unless `enabled`."""
+    """Marks words, and makes visible what is in them; no colour unless `enabled`."""
 
     enabled: bool
 
@@ -36,4 +38,5 @@ class Paint:
         return self._marked(text, "1")
 
     def _marked(self, text: str, code: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.enabled else text
+        shown = visible(text)
+        return f"\x1b[{code}m{shown}\x1b[0m" if self.enabled else shown

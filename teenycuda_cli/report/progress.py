@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from teenycuda_cli.wording import visible
+
 PATIENCE = 1.0  # seconds before anything shows
 STEP = 0.2
 WIDTH = 24
@@ -39,7 +41,7 @@ def _show(name: str, done: threading.Event) -> None:
         at = step % (2 * WIDTH - 2)
         at = at if at < WIDTH else 2 * WIDTH - 2 - at
         bar = "─" * at + "━━━" + "─" * (WIDTH - 1 - at)
-        sys.stderr.write(f"{ERASE}running {name}  {bar}  {time.monotonic() - began:.1f} s")
+        sys.stderr.write(f"{ERASE}running {visible(name)}  {bar}  {time.monotonic() - began:.1f} s")
         sys.stderr.flush()
         step += 1
         if done.wait(STEP):

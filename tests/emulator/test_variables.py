@@ -56,7 +56,7 @@ def test_constants_end_at_64_kib() -> None:
     ],
 )
 def test_what_lies_between_constants_counts(variables: str, taken: int) -> None:
-    """They lie in the file's order, each as aligned: the sums are those that ptxas 13.0 tells (0: it takes them)."""
+    """They lie in the file's order, each as aligned; the sums are those of ptxas, 0 where it takes them."""
     declared = [variable.partition(":")[::2] for variable in variables.split()]
     before = "\n".join(f".const .align {align or 1} .b8 {name};" for name, align in declared)
     text = entry("ret;", before=before)
