@@ -10,11 +10,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+from teenycuda_cli.wording import display_name
+
 
 class TeenycudaError(Exception):
     """Base of every error a user can meet: what happened, where, and what to do next.
 
-    `line` and `column` count from 1 and refer to `file` as the user has it;
+    `line` and `column` count from 1 and refer to `file` as the user has it,
+    which is `<stdin>` for the input that a command line calls `-`;
     `context` holds further lines to print under the message (a snippet with a
     caret, a list of instructions), `hint` the next step.
     """
@@ -35,7 +38,7 @@ class TeenycudaError(Exception):
         """Keep the parts; they are put together only when printed."""
         super().__init__(message)
         self.message = message
-        self.file = file
+        self.file = None if file is None else display_name(file)
         self.line = line
         self.column = column
         self.hint = hint

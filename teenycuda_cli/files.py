@@ -9,14 +9,9 @@ import sys
 from contextlib import suppress
 
 from teenycuda_cli.errors import FileError
+from teenycuda_cli.wording import STDIN_NAME
 
-STDIN_NAME = "<stdin>"
 _STDOUT_PATHS = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # where a shell's >> must not be undone
-
-
-def display_name(path: str) -> str:
-    """What messages call an input: its path, or `<stdin>` for `-`."""
-    return STDIN_NAME if path == "-" else path
 
 
 def is_stdout(path: str) -> bool:

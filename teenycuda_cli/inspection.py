@@ -11,6 +11,7 @@ from teenycuda_cli.ptx.inspection import KernelFacts, inspect_ptx
 from teenycuda_cli.ptx.metadata import Sidecar, read_metadata
 from teenycuda_cli.ptx.sidecar import find_sidecar
 from teenycuda_cli.ptx.signatures import Module
+from teenycuda_cli.wording import display_name
 
 if TYPE_CHECKING:
     from teenycuda_cli.binary import Cubin, Fatbin, FatbinEntry, Kernel
@@ -87,8 +88,8 @@ def inspect_file(path: str, *, entry: str | None = None, sidecar: Sidecar | None
         found, warnings = find_sidecar(path) if sidecar is None else (sidecar, ())
         facts = inspect_image(image, entry=entry, sidecars=[found] if found else [])
     except TeenycudaError as error:
-        return FileFacts(path, error=error)
-    return facts._replace(path=path, warnings=warnings + facts.warnings)
+        return FileFacts(display_name(path), error=error)
+    return facts._replace(warnings=warnings + facts.warnings)
 
 
 def inspect_image(image: Image, *, entry: str | None = None, sidecars: Sequence[Sidecar] = ()) -> FileFacts:

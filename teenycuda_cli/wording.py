@@ -7,6 +7,14 @@ _SURROGATES = range(
 )  # bytes of a file name that are no text: the streams write them as they are
 
 
+STDIN_NAME = "<stdin>"
+
+
+def display_name(path: str) -> str:
+    """What messages call an input: its path, or `<stdin>` for `-`."""
+    return STDIN_NAME if path == "-" else path
+
+
 def counted(number: int, one: str, many: str | None = None, spec: str = "") -> str:
     """A number with its word, in the plural unless it is 1: `1 byte`, `2 bytes`, `3 entries`.
 

@@ -157,6 +157,53 @@ def test_standard_input_twice(words: list[str]) -> None:
     assert b"is empty" not in ended.stderr
 
 
+VECTOR_ADD = f"launch {SAMPLE} --device cpu --grid 1 --arg x=ptr:9xf32 --arg y=ptr:9xf32 --arg out=ptr:9xf32"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "inspect -",
+        f"inspect {SAMPLE} --meta -",
+        "strip - -o out.ptx",
+        "load - --arch sm_90",
+        "load - --device cpu",
+        "launch - --device cpu --grid 1",
+        f"{VECTOR_ADD} --arg 9 --meta -",
+        f"{VECTOR_ADD.replace('9xf32 ', '@- ', 1)} --arg 9",
+        f"{VECTOR_ADD.replace('9xf32 ', '9xf32@- ', 1)} --arg 9",
+        f"{VECTOR_ADD} --arg 9 --expect out=@-",
+    ],
+)
+def test_one_name_for_standard_input(line: str, tmp_path: Path) -> None:
+    """Whatever is read from it and is wrong stands at `<stdin>`, in a message and in a document."""
+    for json_option in ([], ["--json"]):
+        ended = subprocess.run(
+            [*COMMAND, *line.split(), *json_option],
+            input=b"\x93NUMPY nothing",
+            capture_output=True,
+            check=False,
+            cwd=tmp_path,
+        )
+        assert ended.returncode in {2, 3}
+        if json_option:
+            assert json.loads(ended.stdout)["error"]["file"] == "<stdin>"
+        else:
+            assert ended.stderr.startswith(b"<stdin>")
+
+
+@pytest.mark.parametrize(
+    ("words", "key"), [(["inspect"], "path"), (["strip"], "file"), (["load", "--arch", "sm_90"], "file")]
+)
+def test_the_same_name_in_results(words: list[str], key: str) -> None:
+    """A document calls its input as an error does."""
+    ended = subprocess.run(
+        [*COMMAND, *words, "-", "--json"], input=SAMPLE.read_bytes(), capture_output=True, check=True
+    )
+    document = json.loads(ended.stdout)
+    assert document.get("files", [document])[0][key] == "<stdin>"
+
+
 def test_an_interrupt_at_any_time() -> None:
     """From the first import of ours on, Ctrl-C leaves no traceback."""
     script = (

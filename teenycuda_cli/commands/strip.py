@@ -58,7 +58,7 @@ def command(file: str, out: str | None, keep_lineinfo: bool, wanted: bool, as_js
     if as_json:
         from teenycuda_cli.report.strip import document  # noqa: PLC0415  (json takes its time)
 
-        click.echo(document(file, out, stripped, verification))
+        click.echo(document(source.name, out, stripped, verification))
     else:
         from teenycuda_cli.report.strip import summary  # noqa: PLC0415  (with the document's module)
 

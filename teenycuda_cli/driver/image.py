@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from teenycuda_cli.collector import without_collector
 from teenycuda_cli.errors import FileError
-from teenycuda_cli.files import display_name, read_input
+from teenycuda_cli.files import read_input
+from teenycuda_cli.wording import display_name
 
 if TYPE_CHECKING:
     from teenycuda_cli.binary import Binary

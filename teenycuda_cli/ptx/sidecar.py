@@ -7,6 +7,7 @@ import os
 from teenycuda_cli.errors import FileError
 from teenycuda_cli.files import read_input
 from teenycuda_cli.ptx.metadata import KEYS, LAUNCH_KEYS, Sidecar
+from teenycuda_cli.wording import display_name
 
 _LARGEST = 1 << 24  # no metadata is larger
 
@@ -38,7 +39,7 @@ def find_sidecar(path: str) -> tuple[Sidecar | None, tuple[str, ...]]:
 
 def read_sidecar(path: str) -> Sidecar:
     """The metadata in a file that the user names; raises FileError."""
-    return Sidecar(path, _read_object(path), named=True)
+    return Sidecar(display_name(path), _read_object(path), named=True)
 
 
 def _read_object(path: str) -> dict[str, object]:

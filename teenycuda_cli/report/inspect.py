@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from teenycuda_cli.files import display_name
 from teenycuda_cli.wording import visible
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def show(files: Sequence[FileFacts], *, terminal: bool) -> None:
 
 def file_parts(file: FileFacts) -> Iterator[Part]:
     """A part for the file, and one for each kernel."""
-    yield Part(display_name(file.path), _what(file), tuple(_file_facts(file)), _images(file))
+    yield Part(file.path, _what(file), tuple(_file_facts(file)), _images(file))
     for kernel in file.kernels:
         linkage = "" if kernel.function.linkage == "none" else kernel.function.linkage
         where = "" if kernel.line is None else f"line {kernel.line}"

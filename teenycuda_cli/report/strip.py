@@ -62,12 +62,12 @@ def _verdict(verification: Verification) -> str:
     return f"verified: the same machine code for {arch} ({verification.sections} sections)"
 
 
-def document(path: str, out: str | None, stripped: Stripped, verification: Verification | None) -> str:
+def document(name: str, out: str | None, stripped: Stripped, verification: Verification | None) -> str:
     """The JSON document of a strip."""
     removed = stripped.removed
     content: dict[str, Any] = {
         "schema": SCHEMA,
-        "file": path,
+        "file": name,
         "out": out,
         "bytes_before": len(stripped.original),
         "bytes_after": len(stripped.data),
