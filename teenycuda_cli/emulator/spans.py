@@ -52,13 +52,12 @@ class Actor:
             )
 
     def shared(self, address: int, size: int, *, writes: bool) -> Any:
-        """Bytes of the block's shared memory, or of another's in its cluster."""
+        """Bytes of the block's shared memory, or of another's in its cluster; a generic address is none."""
         batch = self.lanes.batch
         space = batch.spaces["shared"]
-        address &= (1 << 32) - 1
         owner, place = clusters.located(batch, np.array([self.block]), np.array([address]))
         start = int(place[0])
-        if start + size > space.size:
+        if start < 0 or start + size > space.size:
             raise self._refuse(start, size, "shared", writes=writes)
         start += int(owner[0]) * space.stride
         return space.data.data[start : start + size]

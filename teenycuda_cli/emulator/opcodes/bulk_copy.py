@@ -7,7 +7,7 @@ complete as soon as they are committed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from teenycuda_cli.emulator import clusters
 from teenycuda_cli.emulator import mbarriers as objects
 from teenycuda_cli.emulator.arguments import MASK, Argument, fixed
-from teenycuda_cli.emulator.effects import effect
+from teenycuda_cli.emulator.effects import Build, effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Place, Source
 from teenycuda_cli.emulator.lanes import Lanes, Mask
@@ -27,6 +27,7 @@ from teenycuda_cli.emulator.spans import Actor, blocks_of, values
 ISA = "data-movement-and-conversion-instructions-cp-async-bulk"
 REDUCE = "data-movement-and-conversion-instructions-cp-reduce-async-bulk"
 CHUNK = 16
+ALONE = 1 << clusters.MOST
 _ORDERED = objects.Arrival(arrives=False)
 
 
@@ -58,8 +59,8 @@ class Bulk:
 
 
 def targets(actor: Actor, chosen: int, *addresses: int) -> Iterator[tuple[int, ...]]:
-    """Addresses in the blocks of a cluster whose ranks are chosen by bits; negative: as they are."""
-    if chosen < 0:
+    """Addresses in the blocks of a cluster whose ranks are chosen by 16 bits; `ALONE`: as they are."""
+    if chosen == ALONE:
         yield addresses
         return
     for rank in range(clusters.MOST):
@@ -90,7 +91,7 @@ class CopyIn(Bulk):
             read = actor.shared if self.from_shared else actor.device
             data = read(source + from_at, count, writes=False).copy()
             for place, where in targets(actor, ranks, target + to_at, told + barrier_at):
-                actor.shared(place, count, writes=True)[:] = data
+                put(self.op, actor.shared(place, count, writes=True), data, in_shared=True)
                 self.complete(actor, where, count)
 
 
@@ -104,13 +105,11 @@ class CopyOut(Bulk):
 
     def __call__(self, lanes: Lanes, to: Any, origin: Any, size: Any, mask: Mask) -> None:
         """Raises LaunchError for what must not be touched."""
-        modifiers = self.op.operation.modifiers
         for actor, target, source, length in self.actors(lanes, mask, to, origin, size):
             address = target + self.offsets[0]
             count = _checked(actor, address, source + self.offsets[1], length)
             data = actor.shared(source + self.offsets[1], count, writes=False)
-            place = actor.device(address, count, writes=True)
-            place[:] = reduced(modifiers["op"], modifiers["type"], place, data) if "op" in modifiers else data
+            put(self.op, actor.device(address, count, writes=True), data, in_shared=False)
 
 
 def _checked(actor: Actor, target: int, source: int, length: int) -> int:
@@ -123,13 +122,22 @@ def _checked(actor: Actor, target: int, source: int, length: int) -> int:
     return count
 
 
-def reduced(name: str, kind: str, old: Any, new: Any) -> Any:
-    """Old bytes combined with new ones, as bytes, like the atomic operation of a type does it."""
-    number = dtype_of(kind)
-    change = change_of(name, kind, in_shared=False)
+def put(op: Op, place: Any, data: Any, *, in_shared: bool) -> None:
+    """Bytes to where they go, combined with what is there where the instruction reduces."""
+    modifiers = op.operation.modifiers
+    if "op" in modifiers:
+        number = dtype_of(modifiers["type"])
+        old, new = place.view(number), data.view(number)
+        old[:] = reduced(modifiers["op"], modifiers["type"], old, new, in_shared=in_shared)
+    else:
+        place[:] = data
+
+
+def reduced(name: str, kind: str, old: Any, new: Any, *, in_shared: bool) -> Any:
+    """Old elements combined with new ones, like the atomic operation of a type does it."""
+    change = change_of(name, kind, in_shared=in_shared)
     with np.errstate(all="ignore"):
-        result = change.function(old.view(number), new.view(number))
-    return np.ascontiguousarray(result).view(np.uint8)
+        return change.function(old, new)
 
 
 # ---------------------------------------------------------------- rows
@@ -141,13 +149,25 @@ def address_of(emit: Emitter, source: Source) -> tuple[Argument, int]:
     return emit.argument(source.base, "b64"), source.offset
 
 
-_NOBODY = fixed(-1)
 EVICTION: Any = {"hint": "L2::cache_hint"}
 
 
+def _rows(kinds: Iterable[tuple[str, str]], *lines: str, **more: Any) -> Callable[[Build], Build]:
+    """Rows that reduce: the types of each operation."""
+
+    def register(build: Build) -> Build:
+        for name, types in kinds:
+            effect(*lines, op=name, type=types, types="size:u32 policy:b64", isa=REDUCE, **EVICTION, **more)(
+                build
+            )
+        return build
+
+    return register
+
+
 def ranks_of(emit: Emitter, op: Op, rest: list[Source]) -> Argument:
-    """The ranks of blocks, as bits, that a copy goes to; -1: it has none."""
-    return emit.integer_argument(rest[0], 16) if op.operation.modifiers.get("multicast") else _NOBODY
+    """The ranks of blocks, as bits, that a copy goes to; `ALONE`: to where its address is."""
+    return emit.integer_argument(rest[0], 16) if op.operation.modifiers.get("multicast") else fixed(ALONE)
 
 
 @effect(
@@ -174,6 +194,11 @@ def ranks_of(emit: Emitter, op: Op, rest: list[Source]) -> Argument:
     types="size:u32",
     isa=ISA,
 )
+@_rows(
+    {"and or xor": "b32", "add": "u32 s32 u64", "min max": "u32 s32", "inc dec": "u32"}.items(),
+    "cp.reduce.async.bulk.shared::cluster.src.mbarrier::complete_tx::bytes.op.type [a], [b], size, [mbar]",
+    src="shared::cta",
+)
 def copy_in(emit: Emitter, op: Op) -> None:
     """Bytes into shared memory."""
     to, origin, size, barrier, *rest = op.operands
@@ -186,6 +211,12 @@ def copy_in(emit: Emitter, op: Op) -> None:
     emit.call(op, [], emit.bind(run), (target, source, count, told, ranks_of(emit, op, rest), MASK))
 
 
+_OUT = "cp.reduce.async.bulk.global.shared::cta.bulk_group"
+_NUMBERS = {"add": "u32 s32 u64 f32 f64", "min max": "u32 s32 u64 s64 f16 bf16", "inc dec": "u32"}
+_BITS = {"and or xor": "b32 b64"}
+_HALVES = {"add": "f16 bf16"}
+
+
 @effect(
     "cp.async.bulk.global.shared::cta.bulk_group [a], [b], size",
     "cp.async.bulk.global.shared::cta.bulk_group.hint [a], [b], size, policy",
@@ -193,41 +224,15 @@ def copy_in(emit: Emitter, op: Op) -> None:
     isa=ISA,
     **EVICTION,
 )
-@effect(
-    "cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [a], [b], size",
-    "cp.reduce.async.bulk.global.shared::cta.bulk_group.hint.op.type [a], [b], size, policy",
-    op="and or xor",
-    type="b32 b64",
-    types="size:u32 policy:b64",
-    isa=REDUCE,
-    **EVICTION,
+@_rows(
+    (_NUMBERS | _BITS).items(),
+    f"{_OUT}.op.type [a], [b], size",
+    f"{_OUT}.hint.op.type [a], [b], size, policy",
 )
-@effect(
-    "cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [a], [b], size",
-    "cp.reduce.async.bulk.global.shared::cta.bulk_group.hint.op.type [a], [b], size, policy",
-    op="add min max",
-    type="u32 s32 u64 s64",
-    types="size:u32 policy:b64",
-    isa=REDUCE,
-    **EVICTION,
-)
-@effect(
-    "cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [a], [b], size",
-    "cp.reduce.async.bulk.global.shared::cta.bulk_group.hint.op.type [a], [b], size, policy",
-    op="inc dec",
-    type="u32",
-    types="size:u32 policy:b64",
-    isa=REDUCE,
-    **EVICTION,
-)
-@effect(
-    "cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [a], [b], size",
-    "cp.reduce.async.bulk.global.shared::cta.bulk_group.hint.op.type [a], [b], size, policy",
-    op="add",
-    type="f32 f64",
-    types="size:u32 policy:b64",
-    isa=REDUCE,
-    **EVICTION,
+@_rows(
+    _HALVES.items(),
+    f"{_OUT}.op.noftz.type [a], [b], size",
+    f"{_OUT}.hint.op.noftz.type [a], [b], size, policy",
 )
 def copy_out(emit: Emitter, op: Op) -> None:
     """Bytes of shared memory into global memory."""

@@ -9,6 +9,7 @@ import numpy as np
 from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator import mbarriers as objects
 from teenycuda_cli.emulator.access import Site, positions
+from teenycuda_cli.emulator.arguments import Argument
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Nowhere, Op, Place, Register, Source
@@ -22,13 +23,19 @@ _SPACES = "shared shared::cta shared::cluster"
 _SCOPES = "cta cluster"
 
 
-def _site(emit: Emitter, op: Op, place: Source) -> tuple[Site, str]:
-    """The access to an object, and its address; one without a space is generic, and in shared memory."""
+def shared_site(emit: Emitter, op: Op, place: Source, dtype: Any, count: int = 1) -> tuple[Site, Argument]:
+    """The access to elements in shared memory, and its address; one without a space is generic."""
     assert isinstance(place, Place)
     argument = emit.argument(place.base, "b64")
-    width = 64 if argument.constant is not None else argument.kept.width
     offset = place.offset if op.operation.modifiers["space"] else place.offset - SHARED_WINDOW
-    return Site(emit.program, op, "shared", offset, 8, 1, objects.WORD, width, True), argument.text
+    width = argument.address_width
+    return Site(emit.program, op, "shared", offset, dtype.itemsize, count, dtype, width, True), argument
+
+
+def _site(emit: Emitter, op: Op, place: Source) -> tuple[Site, str]:
+    """The access to an object, and its address."""
+    site, address = shared_site(emit, op, place, objects.WORD)
+    return site, address.text
 
 
 def _places(site: Site, lanes: Any, address: Any, mask: Any) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.access import Site, positions, view
-from teenycuda_cli.emulator.arguments import MASK, fixed
+from teenycuda_cli.emulator.arguments import MASK, Argument, fixed
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
@@ -330,22 +330,18 @@ def st(emit: Emitter, op: Op) -> None:
     arguments = [emit.argument(source, type_name) for source in sources]
     dtype = dtype_of(type_name)
     site, address = make_site(emit, op, place, len(arguments), dtype, writes=True)
-    readers = []
-    for argument in arguments:
-        known = argument.constant if argument.constant is not None else argument.scalar
-        if known is not None:
-            readers.append(_fixed(compute.constant(known, type_name)))
-        elif argument.kept.raw_nan and compute.native(argument.kept.tag) == type_name:
-            readers.append(_canonical)
-        else:
-            readers.append(compute.reader(argument.kept, type_name))
-    store = emit.bind(Store(site, tuple(readers)))
+    readers = tuple([stored_reader(emit, argument, type_name) for argument in arguments])
+    store = emit.bind(Store(site, readers))
     emit.accesses[op] = store, address
     emit.call(op, [], store, (emit.argument(place.base), MASK, *arguments))
 
 
-def _fixed(scalar: Any) -> compute.Reader:
-    return lambda lanes, value: scalar
+def stored_reader(emit: Emitter, argument: Argument, type_name: str) -> compute.Reader:
+    """How a store reads an argument: with the bits that NaNs have."""
+    is_known = argument.constant is not None or argument.scalar is not None
+    if not is_known and argument.kept.raw_nan and compute.native(argument.kept.tag) == type_name:
+        return _canonical
+    return emit.reader(argument, type_name)
 
 
 def _canonical(lanes: Any, value: Any) -> Any:

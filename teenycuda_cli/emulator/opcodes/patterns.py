@@ -14,7 +14,8 @@ from teenycuda_cli.emulator.opcodes.forms import OTHER_KINDS, Expected, Form, Op
 
 _TYPE = re.compile(r"pred|[bus]\d+(x2)?|b?f\d+(x2)?|tf32|e\dm\d(x2)?|ue8m0x2")
 _LAYOUT = re.compile(r"row|col")
-_ORDERED = (_TYPE, _LAYOUT)
+_SPACE = re.compile(r"global|shared(::cta|::cluster)?")
+_ORDERED = (_TYPE, _LAYOUT, _SPACE)
 """Kinds of modifiers of which an instruction has several, told apart by their order."""
 _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64", "b16": "b32", "b32": "b64"}
 _HALF = {"b32": "b16", "b64": "b32", "b16": "b8", "b128": "b64"}
@@ -80,7 +81,7 @@ class Pattern:
     def bind(self, modifiers: tuple[str, ...]) -> dict[str, str] | None:
         """Modifiers by slot name, or None where they do not fit.
 
-        They may stand in any order, as ptxas has it; types and layouts keep theirs.
+        They may stand in any order, as ptxas has it; types, layouts and spaces keep theirs.
         """
         bound: dict[str, str] = {}
         remaining = list(modifiers)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,10 @@ from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Group, Op, Source
 from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.numerics.floating import flushed
+from teenycuda_cli.emulator.numerics.half import to_tf32
+from teenycuda_cli.emulator.numerics.types import dtype
 from teenycuda_cli.emulator.opcodes.bulk_copy import (
-    CHUNK,
     EVICTION,
     ISA,
     REDUCE,
@@ -25,10 +26,30 @@ from teenycuda_cli.emulator.opcodes.bulk_copy import (
 )
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.spans import Actor
-from teenycuda_cli.emulator.tensor_maps import SIZE, TensorMap, decoded, swizzled
+from teenycuda_cli.emulator.tensor_maps import CHUNK, SIZE, TensorMap, decoded, swizzled
+from teenycuda_cli.errors import UnsupportedError
+from teenycuda_cli.ptx.syntax import Compound, Vector
 
 _TENSOR = ISA + "-tensor"
 _ALIGNMENT = 128  # of a box in shared memory
+_WHOLE = {"u32", "s32", "u64", "s64"}
+_BITWISE = {"and", "or", "xor"}
+_REDUCED: dict[str, set[str]] = {
+    "add": {"u32", "s32", "u64", "f16", "bf16", "f32", "f64"},
+    "min": _WHOLE | {"f16", "bf16"},
+    "max": _WHOLE | {"f16", "bf16"},
+    "inc": {"u32"},
+    "dec": {"u32"},
+    **dict.fromkeys(_BITWISE, _WHOLE),
+}
+"""The types of elements that each operation takes."""
+
+
+class Inside(NamedTuple):
+    """Elements of a tensor in memory, and where in the box they are; axes from the outermost."""
+
+    elements: Any
+    box: tuple[slice, ...]
 
 
 class Boxes(Bulk):
@@ -40,8 +61,8 @@ class Boxes(Bulk):
         self.offset = offset
         self.rank = int(op.operation.modifiers["dim"][0])
 
-    def map_at(self, actor: Actor, address: int) -> TensorMap:
-        """The map at a generic address."""
+    def map_at(self, actor: Actor, address: int, start: list[int]) -> TensorMap:
+        """The map at a generic address, for a box that begins at these coordinates."""
         actor.aligned(address, SIZE // 2, "a tensor map")
         found = decoded(actor.device(address, SIZE, writes=False).tobytes())
         if isinstance(found, str):
@@ -49,37 +70,32 @@ class Boxes(Bulk):
         if found.rank != self.rank:
             raise actor.fault(f"copies {self.rank} axes with a tensor map of {found.rank}")
         actor.aligned(found.address, CHUNK, "a tensor")
-        for stride in found.strides[1:]:
-            if stride % CHUNK:
-                raise actor.fault(
-                    f"uses a tensor map with a stride of {stride} bytes, no multiple of {CHUNK}"
-                )
+        if start[0] * found.element % CHUNK:
+            raise actor.fault(
+                f"copies a box from coordinate {start[0]} of the innermost axis on,"
+                f" byte {start[0] * found.element} of it; it must be a multiple of {CHUNK} bytes"
+            )
         return found
 
-    def pieces(
-        self, actor: Actor, tensor: TensorMap, start: tuple[int, ...]
-    ) -> Iterator[tuple[int, int, Any]]:
-        """Rows of a box: their number, how many elements before the first inside, and those elements."""
-        step = tensor.steps[0]
-        first = max(0, -(start[0] // step))
-        last = min(tensor.box[0], -(-(tensor.dims[0] - start[0]) // step))
-        if first >= last:
-            return
-        for row, outer in enumerate(np.ndindex(*tensor.box[:0:-1])):
-            address = tensor.address + (start[0] + first * step) * tensor.element
-            inside = True
-            axes = range(1, tensor.rank)
-            for axis, index in zip(axes, reversed(outer), strict=True):
-                at = start[axis] + index * tensor.steps[axis]
-                inside = inside and 0 <= at < tensor.dims[axis]
-                address += at * tensor.strides[axis]
-            if inside:
-                length = ((last - first - 1) * step + 1) * tensor.element
-                yield (
-                    row,
-                    first,
-                    actor.device(address, length, writes=self.writes).view(f"u{tensor.element}")[::step],
-                )
+    def inside(self, actor: Actor, tensor: TensorMap, start: list[int]) -> Inside | None:
+        """The part of a box that lies in the tensor; None where nothing does."""
+        firsts, lasts = [], []
+        for at, size, step, count in zip(start, tensor.dims, tensor.steps, tensor.box, strict=True):
+            firsts.append(max(0, -(at // step)))
+            lasts.append(min(count, -(-(size - at) // step)))
+        if any(first >= last for first, last in zip(firsts, lasts, strict=True)):
+            return None
+        strides = [step * stride for step, stride in zip(tensor.steps, tensor.strides, strict=True)]
+        address = tensor.address + sum(
+            (at + first * step) * stride
+            for at, first, step, stride in zip(start, firsts, tensor.steps, tensor.strides, strict=True)
+        )
+        counts = [last - first for first, last in zip(firsts, lasts, strict=True)]
+        length = sum((count - 1) * stride for count, stride in zip(counts, strides, strict=True))
+        data = actor.device(address, length + tensor.element, writes=self.writes)
+        place = np.ndarray(counts[::-1], f"u{tensor.element}", data.data, 0, strides[::-1])
+        box = tuple([slice(first, last) for first, last in zip(firsts, lasts, strict=True)])
+        return Inside(place, box[::-1])
 
     writes = False
 
@@ -99,14 +115,15 @@ class LoadBox(Boxes):
         for actor, target, where, told, ranks, *start in self.actors(
             lanes, mask, to, address, barrier, chosen, *place
         ):
-            tensor = self.map_at(actor, where)
+            tensor = self.map_at(actor, where, start)
             actor.aligned(target + self.offset, _ALIGNMENT, "a box in shared memory")
-            rows = np.full((int(np.prod(tensor.box[1:])), tensor.box[0]), tensor.fill, f"u{tensor.element}")
-            for row, first, elements in self.pieces(actor, tensor, tuple(start)):
-                rows[row, first : first + len(elements)] = elements
+            box = np.full(tensor.box[::-1], tensor.fill, f"u{tensor.element}")
+            found = self.inside(actor, tensor, start)
+            if found is not None:
+                box[found.box] = _converted(tensor, found.elements)
             for at, counted in targets(actor, ranks, target + self.offset, told + self.barrier):
                 data = actor.shared(at, tensor.size, writes=True)
-                _lay(data, rows, at, tensor.swizzle)
+                _lay(data, box, at, tensor.swizzle)
                 self.complete(actor, counted, tensor.size)
 
 
@@ -119,22 +136,43 @@ class StoreBox(Boxes):
         """What lies outside of the tensor is left out."""
         modifiers = self.op.operation.modifiers
         for actor, where, source, *start in self.actors(lanes, mask, address, origin, *place):
-            tensor = self.map_at(actor, where)
+            tensor = self.map_at(actor, where, start)
             at = source + self.offset
             actor.aligned(at, _ALIGNMENT, "a box in shared memory")
             data = actor.shared(at, tensor.size, writes=False)
-            rows = _gathered(data, at, tensor)
-            for row, first, elements in self.pieces(actor, tensor, tuple(start)):
-                given = rows[row, first : first + len(elements)]
-                if "op" in modifiers:
-                    given = reduced(modifiers["op"], tensor.kind, elements.copy(), given.copy())
-                    given = given.view(elements.dtype)
-                elements[:] = given
+            found = self.inside(actor, tensor, start)
+            if found is None:
+                continue
+            given = _gathered(data, at, tensor)[found.box]
+            if "op" in modifiers:
+                given = _combined(actor, modifiers["op"], tensor.kind, found.elements, given)
+            found.elements[...] = given
 
 
-def _lay(data: Any, rows: Any, start: int, swizzle: int) -> None:
+def _combined(actor: Actor, name: str, kind: str, old: Any, new: Any) -> Any:
+    """Elements of a tensor combined with those of a box."""
+    if kind not in _REDUCED[name]:
+        wanted = ", ".join(sorted(_REDUCED[name]))
+        raise actor.fault(f"reduces a tensor of {kind} by .{name}, which takes {wanted}")
+    if name in _BITWISE:
+        return reduced(name, f"b{kind[1:]}", old.copy(), new, in_shared=False)
+    number = dtype(kind)
+    return reduced(name, kind, old.copy().view(number), new.view(number), in_shared=False).view(new.dtype)
+
+
+def _converted(tensor: TensorMap, elements: Any) -> Any:
+    """Elements as they come into shared memory."""
+    if not (tensor.flushes or tensor.rounds):
+        return elements
+    numbers = np.ascontiguousarray(elements).view(np.float32)
+    if tensor.flushes:
+        numbers = flushed(numbers)
+    return to_tf32(numbers, "rn") if tensor.rounds else numbers.view(np.uint32)
+
+
+def _lay(data: Any, box: Any, start: int, swizzle: int) -> None:
     order = swizzled(start, len(data), swizzle)
-    flat = np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
+    flat = box.reshape(-1).view(np.uint8)
     if order is None:
         data[:] = flat
     else:
@@ -144,13 +182,22 @@ def _lay(data: Any, rows: Any, start: int, swizzle: int) -> None:
 def _gathered(data: Any, start: int, tensor: TensorMap) -> Any:
     order = swizzled(start, len(data), tensor.swizzle)
     flat = data if order is None else data.view(np.complex128)[order].view(np.uint8)
-    return flat.view(f"u{tensor.element}").reshape(-1, tensor.box[0])
+    return flat.view(f"u{tensor.element}").reshape(tensor.box[::-1])
 
 
-def _tensor(emit: Emitter, source: Source) -> tuple[Argument, list[Argument]]:
-    """The map's address and the coordinates."""
+def _tensor(emit: Emitter, op: Op, source: Source) -> tuple[Argument, list[Argument]]:
+    """The map's address and the coordinates; UnsupportedError where these are no vector of one an axis."""
     assert isinstance(source, Group)
     address, place = source.elements
+    axes = op.operation.modifiers["dim"]
+    (written,) = [operand for operand in op.instruction.operands if isinstance(operand, Compound)]
+    vector = written.elements[1]
+    if not isinstance(vector, Vector) or len(vector.elements) != int(axes[0]):
+        raise UnsupportedError(
+            f"{op.instruction.name} takes a vector of coordinates, one for each axis of {axes}",
+            file=emit.program.text.name,
+            line=emit.program.text.position(op.instruction.offset)[0],
+        )
     parts = place.elements if isinstance(place, Group) else (place,)
     return emit.integer_argument(address, 64), [emit.integer_argument(part, 32) for part in parts]
 
@@ -183,7 +230,7 @@ def load_box(emit: Emitter, op: Op) -> None:
     """A box of a tensor into shared memory."""
     to, tensor, barrier, *rest = op.operands
     (target, to_at), (told, barrier_at) = address_of(emit, to), address_of(emit, barrier)
-    address, place = _tensor(emit, tensor)
+    address, place = _tensor(emit, op, tensor)
     run = emit.bind(LoadBox(emit.program, op, to_at, barrier_at))
     emit.call(op, [], run, (target, address, told, ranks_of(emit, op, rest), MASK, *place))
 
@@ -209,7 +256,7 @@ def store_box(emit: Emitter, op: Op) -> None:
     """A box of shared memory into a tensor."""
     tensor, origin, *_ = op.operands
     source, from_at = address_of(emit, origin)
-    address, place = _tensor(emit, tensor)
+    address, place = _tensor(emit, op, tensor)
     run = emit.bind(StoreBox(emit.program, op, from_at))
     emit.call(op, [], run, (address, source, MASK, *place))
 
@@ -225,3 +272,4 @@ def store_box(emit: Emitter, op: Op) -> None:
 )
 def prefetch(emit: Emitter, op: Op) -> None:
     """Nothing: there is no cache."""
+    _tensor(emit, op, op.operands[0])

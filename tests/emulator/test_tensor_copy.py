@@ -1,0 +1,430 @@
+"""Copies of boxes of tensors, as tensor maps tell."""
+
+# ruff: noqa: E501  (PTX text is easier to read in whole lines)
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from teenycuda_cli.errors import LaunchError, UnsupportedError
+from tests.emulator.copies import DUMPED, LOADED, WAIT, kernel, replaced
+from tests.emulator.harness import Session
+
+Array = NDArray[Any]
+Place = tuple[int, ...]
+
+
+def mapped(tensor: Array, kind: int, sizes: Place, steps: Place = (), **more: int) -> str:
+    """Code that makes the map of a whole tensor; axes from the outermost."""
+    strides = tensor.strides[-2::-1]
+    return replaced(kind, tensor.shape[::-1], strides, sizes[::-1], steps[::-1], **more)
+
+
+def written(place: Place) -> str:
+    """Coordinates in an instruction."""
+    return ", ".join(map(str, place[::-1]))
+
+
+def loaded(
+    tensor: Array, kind: int, place: Place, sizes: Place, steps: Place = (), **more: int
+) -> NDArray[np.uint8]:
+    """The bytes of a box in shared memory."""
+    counts = [-(-size // step) for size, step in zip(sizes, steps or (1,) * len(sizes), strict=True)]
+    size = int(np.prod(counts)) * tensor.itemsize
+    body = mapped(tensor, kind, sizes, steps, **more)
+    body += LOADED.format(size=size, rank=tensor.ndim, place=written(place))
+    words = -(-size // 128) * 32
+    session = Session(kernel(body + DUMPED.format(wait=WAIT, words=words), "t", "m", "out"))
+    buffers = [session.buffer("t", tensor), session.buffer("m", np.zeros(32, np.uint32))]
+    session.launch(*buffers, session.buffer("out", np.zeros(words, np.uint32)))
+    return session.values("out", np.uint8)[:size]
+
+
+def box(tensor: Array, start: Place, sizes: Place, fill: Any = 0, steps: Place = ()) -> Array:
+    """The box of a tensor that begins at a place; axes from the outermost."""
+    steps = steps or (1,) * len(sizes)
+    counts = [-(-size // step) for size, step in zip(sizes, steps, strict=True)]
+    found = np.full(counts, fill, tensor.dtype)
+    for index in np.ndindex(*counts):
+        at = tuple(first + step * i for first, step, i in zip(start, steps, index, strict=True))
+        if all(0 <= a < n for a, n in zip(at, tensor.shape, strict=True)):
+            found[index] = tensor[at]
+    return found
+
+
+def swizzled(rows: Array, span: int) -> NDArray[np.uint8]:
+    """Rows as they lie in memory that begins at a multiple of 1024."""
+    data = rows.reshape(-1).view(np.uint8).reshape(-1, 16)
+    found = data.copy()
+    for chunk in range(len(data)):
+        found[chunk ^ (chunk // 8 % (span // 16) if span else 0)] = data[chunk]
+    return found.reshape(-1)
+
+
+def bits(shape: Place, dtype: Any, seed: int) -> Array:
+    """Numbers of random bits."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return np.random.default_rng(seed).integers(0, 256, size, np.uint8).view(dtype).reshape(shape)
+
+
+@pytest.mark.parametrize(("mode", "span"), [(0, 0), (1, 32), (2, 64), (3, 128)])
+@pytest.mark.parametrize("place", [(0, 0), (5, 4), (-2, -4), (17, 32), (40, 0)])
+def test_boxes_of_f32(mode: int, span: int, place: Place) -> None:
+    """Boxes within a tensor and across its sides, in each swizzle; outside is 0."""
+    tensor = np.random.default_rng(1).standard_normal((20, 36), dtype=np.float32)
+    sizes = (8, (span or 64) // 4)
+    found = loaded(tensor, 7, place, sizes, swizzle_mode=mode)
+    np.testing.assert_array_equal(found, swizzled(box(tensor, place, sizes), span))
+
+
+@pytest.mark.parametrize("rank", [1, 3, 4, 5])
+def test_boxes_of_other_ranks(rank: int) -> None:
+    """One to five axes, with NaN for what is outside."""
+    tensor = bits((2, 3, 3, 4, 16)[-rank:], np.uint16, 2)
+    sizes, place = (1, 2, 2, 2, 16)[-rank:], (1, -1, 2, 3, 8)[-rank:]
+    found = loaded(tensor, 6, place, sizes, fill_mode=1)
+    np.testing.assert_array_equal(found.view(np.uint16), box(tensor, place, sizes, 0x7FFF).reshape(-1))
+
+
+def rounded(numbers: Array) -> Array:
+    """Finite f32 as tf32, by their bits: to nearest, ties to even."""
+    return (numbers + 0xFFF + (numbers >> 13 & 1)) & 0xFFFFE000
+
+
+def flushed(numbers: Array) -> Array:
+    """F32 with zeros for subnormals, by their bits."""
+    return np.where(numbers & 0x7F800000, numbers, numbers & 0x80000000)
+
+
+F32_NAN = 0x7FFFFFFF
+# element type, bytes, NaN, what becomes of an element
+ELEMENTS = [(0, 1, 0), (1, 2, 0), (2, 4, 0), (3, 4, 0), (4, 8, 0), (5, 8, 0)]
+ELEMENTS += [(6, 2, 0x7FFF), (7, 4, F32_NAN), (8, 4, F32_NAN), (9, 8, 0x7FFFFFFFFFFFFFFF), (10, 2, 0x7FFF)]
+ELEMENTS += [(11, 4, F32_NAN), (12, 4, F32_NAN)]
+CHANGES = {8: flushed, 11: rounded, 12: lambda numbers: rounded(flushed(numbers))}
+
+
+@pytest.mark.parametrize("fill", [0, 1])
+@pytest.mark.parametrize(("kind", "size", "nan"), ELEMENTS)
+def test_element_types(kind: int, size: int, nan: int, fill: int) -> None:
+    """Elements come bit by bit, but for f32 that is flushed or rounded; integers are never filled with NaN."""
+    tensor = bits((9, 64 // size), f"u{size}", kind)
+    if kind in CHANGES:  # finite, a third subnormal, ties of the rounding to tf32
+        tensor &= 0xBFFFFFFF
+        tensor[::3] &= 0x807FFFFF
+        tensor[1::3] = tensor[1::3] & 0xFFFFE000 | 0x1000
+    place, sizes = (6, -16 // size), (5, 64 // size)
+    expected = box(
+        CHANGES.get(kind, lambda numbers: numbers)(tensor).astype(tensor.dtype), place, sizes, nan * fill
+    )
+    found = loaded(tensor, kind, place, sizes, fill_mode=fill)
+    np.testing.assert_array_equal(found.view(tensor.dtype), expected.reshape(-1))
+
+
+@pytest.mark.parametrize("place", [(0, 0, 0), (-3, 1, 4), (2, -4, -8)])
+@pytest.mark.parametrize("steps", [(1, 2, 1), (2, 3, 1), (3, 1, 1), (8, 8, 1)])
+def test_every_so_many_elements(place: Place, steps: Place) -> None:
+    """Along the outer axes, elements are left out between those that are copied."""
+    tensor = bits((9, 11, 16), np.uint32, 5)
+    sizes = (5, 7, 12)
+    found = loaded(tensor, 2, place, sizes, steps)
+    np.testing.assert_array_equal(found.view(np.uint32), box(tensor, place, sizes, 0, steps).reshape(-1))
+
+
+def test_maps_as_parameters() -> None:
+    """A map that the host gives by value, as one that a kernel made."""
+    tensor = bits((20, 32), np.uint32, 6)
+    session = Session(kernel(mapped(tensor, 2, (8, 16)) + "ret;", "t", "m"))
+    session.launch(session.buffer("t", tensor), session.buffer("m", np.zeros(32, np.uint32)))
+    data = bytes(session.device.read(session.buffers["m"].address, 128))
+    body = "mov.b64 %d1, map0; cvta.param.u64 %d1, %d1;" + LOADED.format(size=512, rank=2, place="16, 5")
+    text = kernel(body + DUMPED.format(wait=WAIT, words=128), "t", "m", "out")
+    text = text.replace(".param .u64 m,", ".param .align 64 .b8 map0[128],").replace(
+        "ld.param.u64 %d1, [m]; cvta.to.global.u64 %d1, %d1;", ""
+    )
+    other = Session(text)
+    # The tensor lies at the same address in both.
+    buffers = [other.buffer("t", tensor), data, other.buffer("out", np.zeros(128, np.uint32))]
+    assert other.buffers["t"].address == session.buffers["t"].address
+    other.launch(*buffers)
+    found = other.values("out", np.uint32)
+    np.testing.assert_array_equal(found, box(tensor, (5, 16), (8, 16)).reshape(-1))
+
+
+@pytest.mark.parametrize(("blocks", "ranks"), [(4, 0b1011), (16, 0x8001), (16, 0xFFFF)])
+def test_boxes_go_to_several_blocks(blocks: int, ranks: int) -> None:
+    """One block's copy, with what it counts, comes to the blocks whose ranks the mask has."""
+    tensor = bits((20, 32), np.uint32, 7)
+    name = (
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+    )
+    body = f"""
+    mov.u32 %r30, %cluster_ctarank; setp.eq.u32 %p2, %r30, 1; and.pred %p3, %p0, %p2;
+    mov.b32 %r31, {ranks}; shr.u32 %r32, %r31, %r30; and.b32 %r32, %r32, 1; setp.eq.u32 %p4, %r32, 0;
+    mul.lo.u32 %r33, %r30, 128; cvt.u64.u32 %d10, %r33; add.u64 %d1, %d1, %d10;
+    {mapped(tensor, 2, (8, 16))}
+    @%p0 mbarrier.init.shared::cta.b64 [bar], 1;
+    @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;
+    barrier.cluster.arrive; barrier.cluster.wait;
+    .reg .b16 %h1; cvt.u16.u32 %h1, %r31;
+    @%p3 {name} [s], [%d1, {{16, -3}}], [bar], %h1;
+    @%p4 bra.uni E;
+    {WAIT}
+    E: barrier.cluster.arrive; barrier.cluster.wait;
+    mul.lo.u32 %r33, %r30, 512; cvt.u64.u32 %d10, %r33; add.u64 %d2, %d2, %d10;
+    """
+    dumped = DUMPED.replace("{wait}\n", "").format(words=128)
+    session = Session(kernel(body + dumped, "t", "m", "out"))
+    buffers = [session.buffer("t", tensor), session.buffer("m", np.zeros(32 * blocks, np.uint32))]
+    out = session.buffer("out", np.zeros((blocks, 128), np.uint32))
+    session.launch(*buffers, out, grid=(blocks,), cluster=(blocks, 1, 1))
+    found = session.values("out", np.uint32).reshape(blocks, 128)
+    chosen = [rank for rank in range(blocks) if ranks >> rank & 1]
+    np.testing.assert_array_equal(
+        found[chosen], np.tile(box(tensor, (-3, 16), (8, 16)).reshape(-1), (len(chosen), 1))
+    )
+
+
+# ---------------------------------------------------------------- back to the tensor
+
+GIVEN = """
+mov.u32 %r1, %r0;
+F: mul.wide.u32 %d9, %r1, 4; add.u64 %d9, %d2, %d9; ld.global.u32 %r3, [%d9];
+mov.u32 %r2, s; mad.lo.u32 %r2, %r1, 4, %r2; st.shared.u32 [%r2], %r3;
+add.u32 %r1, %r1, 32; setp.lt.u32 %p1, %r1, {words}; @%p1 bra F;
+fence.proxy.async.shared::cta; bar.sync 0;
+@%p0 cp{reduce}.async.bulk.tensor.{rank}d.global.shared::cta{op}.tile.bulk_group [%d1, {{{place}}}], [s];
+cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; ret;
+"""
+
+
+def stored(tensor: Array, kind: int, place: Place, given: Array, op: str = "", **more: int) -> Array:
+    """A tensor after a box was stored into it, or combined with it."""
+    words = -(-given.nbytes // 128) * 32
+    data = np.zeros(words, np.uint32)
+    data.view(np.uint8)[: given.nbytes] = given.reshape(-1).view(np.uint8)
+    reduce, op = (".reduce", f".{op}") if op else ("", "")
+    body = mapped(tensor, kind, given.shape, **more)
+    body += GIVEN.format(words=words, reduce=reduce, op=op, rank=tensor.ndim, place=written(place))
+    session = Session(kernel(body, "t", "m", "given"))
+    buffers = [session.buffer("t", tensor), session.buffer("m", np.zeros(32, np.uint32))]
+    session.launch(*buffers, session.buffer("given", data))
+    return session.values("t", tensor.dtype).reshape(tensor.shape)
+
+
+def combined(tensor: Array, place: Place, given: Array, combine: Any) -> Array:
+    """The same by a formula."""
+    expected = tensor.copy()
+    for index in np.ndindex(*given.shape):
+        at = tuple(a + b for a, b in zip(place, index, strict=True))
+        if all(0 <= a < n for a, n in zip(at, tensor.shape, strict=True)):
+            expected[at] = combine(expected[at], given[index])
+    return expected
+
+
+@pytest.mark.parametrize("place", [(0, 0), (13, 32), (-3, -4)])
+def test_boxes_go_back(place: Place) -> None:
+    """What of a box is inside the tensor is stored; the rest is left out."""
+    tensor, given = bits((20, 36), np.uint32, 8), bits((8, 16), np.uint32, 9)
+    found = stored(tensor, 2, place, swizzled(given, 64).view(np.uint32).reshape(8, 16), swizzle_mode=2)
+    np.testing.assert_array_equal(found, combined(tensor, place, given, lambda old, new: new))
+
+
+def test_boxes_of_three_axes_go_back() -> None:
+    """A box of a batch, across the sides of its tensor."""
+    tensor, given = bits((3, 7, 24), np.uint16, 10), bits((2, 4, 16), np.uint16, 11)
+    found = stored(tensor, 1, (2, -1, 16), given)
+    np.testing.assert_array_equal(found, combined(tensor, (2, -1, 16), given, lambda old, new: new))
+
+
+OPERATIONS: dict[str, Any] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "inc": lambda old, new: 0 if old >= new else old + 1,
+    "dec": lambda old, new: new if old == 0 or old > new else old - 1,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+WHOLE = {2: np.uint32, 3: np.int32, 4: np.uint64, 5: np.int64}
+REDUCED = [("add", 2), ("add", 3), ("add", 4), ("inc", 2), ("dec", 2)]
+REDUCED += [(op, kind) for op in ("min", "max", "and", "or", "xor") for kind in WHOLE]
+
+
+@pytest.mark.parametrize(("op", "kind"), REDUCED)
+def test_boxes_of_integers_are_combined(op: str, kind: int) -> None:
+    """Each operation with the integers that it takes, across a corner of the tensor."""
+    tensor, given = bits((9, 16), WHOLE[kind], 12), bits((4, 8), WHOLE[kind], 13)
+    if op in ("inc", "dec"):
+        tensor, given = tensor % 5, given % 5
+    with np.errstate(over="ignore"):
+        expected = combined(tensor, (7, -4), given, OPERATIONS[op])
+    np.testing.assert_array_equal(stored(tensor, kind, (7, -4), given, op), expected)
+
+
+@pytest.mark.parametrize(
+    ("op", "kind", "dtype"),
+    [
+        ("add", 6, np.float16),
+        ("add", 7, np.float32),
+        ("add", 9, np.float64),
+        ("min", 6, np.float16),
+        ("max", 6, np.float16),
+    ],
+)
+def test_boxes_of_floats_are_combined(op: str, kind: int, dtype: Any) -> None:
+    """Sums are rounded once; subnormal halves stay."""
+    rng = np.random.default_rng(14)
+    tensor, given = rng.standard_normal((9, 16)).astype(dtype), rng.standard_normal((4, 8)).astype(dtype)
+    if dtype is np.float16:
+        tensor[:2], given[:2] = tensor[:2] * np.float16(2**-14), given[:2] * np.float16(2**-14)
+    expected = combined(tensor, (-1, 8), given, OPERATIONS[op])
+    np.testing.assert_array_equal(stored(tensor, kind, (-1, 8), given, op), expected)
+
+
+@pytest.mark.parametrize("op", ["add", "min", "max"])
+def test_boxes_of_bf16_are_combined(op: str) -> None:
+    """The upper halves of f32, sums rounded to nearest, ties to even."""
+    rng = np.random.default_rng(15)
+    tensor, given = (
+        (rng.standard_normal(shape, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+        for shape in ((9, 16), (4, 8))
+    )
+
+    def combine(old: Any, new: Any) -> Any:
+        wide = [np.uint32(int(half) << 16).view(np.float32) for half in (old, new)]
+        number = int(np.float32(OPERATIONS[op](*wide)).view(np.uint32))
+        return np.uint16((number + 0x7FFF + (number >> 16 & 1)) >> 16)
+
+    expected = combined(tensor, (2, 8), given, combine)
+    np.testing.assert_array_equal(stored(tensor, 10, (2, 8), given, op), expected)
+
+
+@pytest.mark.parametrize(
+    ("op", "kind", "message"),
+    [
+        ("add", 5, "reduces a tensor of s64 by .add, which takes bf16, f16, f32, f64, s32, u32, u64"),
+        ("min", 7, "reduces a tensor of f32 by .min"),
+        ("inc", 4, "reduces a tensor of u64 by .inc, which takes u32"),
+        ("xor", 6, "reduces a tensor of f16 by .xor"),
+        ("max", 1, "reduces a tensor of u16 by .max"),
+    ],
+)
+def test_reductions_of_other_types_are_refused(op: str, kind: int, message: str) -> None:
+    """The map's elements must be of a type that the operation takes."""
+    size = {1: 2, 4: 8, 5: 8, 6: 2, 7: 4}[kind]
+    with pytest.raises(LaunchError) as caught:
+        stored(bits((9, 16), f"u{size}", 1), kind, (0, 0), bits((4, 8), f"u{size}", 2), op)
+    assert message in str(caught.value)
+
+
+# ---------------------------------------------------------------- faults
+
+
+@pytest.mark.parametrize("place", [(0, 1, -2), (1, 0, 5), (0, 0, 40), (0, 0, -1)])
+def test_boxes_begin_at_whole_chunks(place: Place) -> None:
+    """Hardware takes a copy from a coordinate of the innermost axis off 16 bytes for an illegal instruction."""
+    tensor, sizes = bits((2, 8, 32), np.uint16, 3), (1, 4, 8)
+    for offset in (0, 1):
+        start = (*place[:2], place[2] // 8 * 8 + offset)
+        for run in (
+            lambda start=start: loaded(tensor, 1, start, sizes),
+            lambda start=start: stored(tensor, 1, start, bits(sizes, np.uint16, 4)),
+        ):
+            if not offset:
+                run()
+                continue
+            with pytest.raises(LaunchError) as caught:
+                run()
+            told = (
+                f"copies a box from coordinate {start[2]} of the innermost axis on, byte {2 * start[2]} of it"
+            )
+            assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dims": [36, 21]}, "went out of bounds"),
+        (
+            {"box": [64, 8], "swizzle_mode": 3},
+            "rows of 256 bytes in a box, more than the 128 that are swizzled",
+        ),
+        ({"strides": [140]}, "sets global_stride of a tensor map to 140, not to multiples of 16"),
+        ({"box": [6, 8]}, "rows of 24 bytes in a box; they must be a multiple of 16"),
+        ({"interleave_layout": 1}, "an interleaved layout"),
+        ({"box": [0, 8]}, "sets box_dim of a tensor map to 0, not to 1 to 256"),
+        ({"box": [8, 257]}, "sets box_dim of a tensor map to 257, not to 1 to 256"),
+        ({"dims": [0, 20]}, "sets global_dim of a tensor map to 0"),
+        ({"steps": [1, 9]}, "sets element_stride of a tensor map to 9, not to 1 to 8"),
+        (
+            {"dims": [36, 20, 1], "strides": [144, 2880], "box": [16, 8, 1]},
+            "copies 2 axes with a tensor map of 3",
+        ),
+        ({"box": [64, 256]}, "went out of bounds: a store of 65536 bytes in shared memory"),
+    ],
+)
+def test_maps_are_checked(changes: dict[str, Any], message: str) -> None:
+    """A map that leads out of its tensor's memory, or that cannot be, is told when it is used."""
+    fields = {"dims": [36, 20], "strides": [144], "box": [16, 8]} | changes
+    fault = faulted(replaced(7, **fields) + LOADED.format(size=512, rank=2, place="0, 16"))
+    assert message in fault
+
+
+def faulted(body: str) -> str:
+    """What is told of a kernel with a tensor of 720 floats."""
+    session = Session(kernel(body + "ret;", "t", "m", "out"))
+    sizes = {"t": 720, "m": 32, "out": 32}
+    buffers = [session.buffer(name, np.zeros(size, np.float32)) for name, size in sizes.items()]
+    with pytest.raises(LaunchError) as caught:
+        session.launch(*buffers)
+    return str(caught.value)
+
+
+MAP = replaced(7, [36, 20], [144], [16, 8])
+LOAD = LOADED.format(size=512, rank=2, place="0, 0")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (f"add.u64 %d0, %d0, 4; {MAP}{LOAD}", "a tensor at"),
+        (MAP + LOAD.replace("[s]", "[s+64]"), "a box in shared memory at 0x40 must be aligned to 128"),
+        (f"{MAP}add.u64 %d1, %d1, 32; {LOAD}", "a tensor map at"),
+        (f"{MAP}mov.u64 %d1, %d0; {LOAD}", "uses a tensor map with rows of"),
+        (f"{MAP}add.u64 %d1, %d1, 4096; {LOAD}", "went out of bounds: a load of 128 bytes"),
+        (
+            MAP + LOAD.replace("init", "inval").replace("[bar], 1;", "[bar];", 1),
+            "an mbarrier that is not initialised",
+        ),
+        (
+            f"mov.u32 %r9, s; cvt.u64.u32 %d4, %r9; cvta.shared.u64 %d4, %d4; {MAP}{LOAD.replace('[s]', '[%d4]')}",
+            "used a generic address of shared memory as one of shared memory",
+        ),
+    ],
+)
+def test_addresses_are_checked(body: str, message: str) -> None:
+    """The map, the tensor, the box and the mbarrier lie where they may."""
+    assert message in faulted(body)
+
+
+@pytest.mark.parametrize("coordinates", ["{%r1}", "{%r1, %r2, %r3}", "%r1"])
+def test_there_is_a_coordinate_for_each_axis(coordinates: str) -> None:
+    """Others are refused before a launch."""
+    body = f"cp.async.bulk.prefetch.tensor.2d.L2.global [%d0, {coordinates}]; ret;"
+    session = Session(kernel(body, "t"))
+    with pytest.raises(UnsupportedError, match="takes a vector of coordinates, one for each axis of 2d"):
+        session.launch(session.buffer("t", np.zeros(32, np.uint32)))
+
+
+def test_im2col_is_named() -> None:
+    """What no instruction of PTX tells the layout of is refused by name."""
+    body = "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%d0, {%r1, %r2, %r3}], {%h1}; ret;"
+    session = Session(kernel(".reg .b16 %h1; " + body, "t"))
+    with pytest.raises(UnsupportedError) as caught:
+        session.launch(session.buffer("t", np.zeros(32, np.uint32)))
+    assert "im2col" in caught.value.instructions[0].reason
