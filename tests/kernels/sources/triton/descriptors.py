@@ -44,5 +44,5 @@ KERNELS = [
     ("descriptor_matmul", descriptor_matmul, {"a_ptr": H, "b_ptr": H, "c_ptr": H} | SIZES | {"K": "i32=16"},
      {"BM": 64, "BN": 64, "BK": 32}, (80, 90), 4),
     ("shifted_tiles", shifted_tiles, {"x_ptr": "*fp32", "index_ptr": I, "o_ptr": "*fp32"} | SIZES,
-     {"ROWS": 8, "BN": 16}, (80,), 4),
+     {"ROWS": 8, "BN": 16}, (80, 90), 4),
 ]
