@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from teenycuda_cli.binary.reader import Reader
 from teenycuda_cli.errors import FileError
+from teenycuda_cli.wording import counted
 
 MAGIC = b"\x7fELF"
 MACHINE_CUDA = 190
@@ -103,7 +104,9 @@ def _check_machine(reader: Reader, header: _Header) -> None:
 
 def _sections(reader: Reader, header: _Header) -> tuple[Section, ...]:
     if header.section_count and header.section_size != _SECTION.size:
-        reader.fail(58, f"a section header has {header.section_size} bytes; expected {_SECTION.size}")
+        reader.fail(
+            58, f"a section header has {counted(header.section_size, 'byte')}; expected {_SECTION.size}"
+        )
     raw = [
         reader.numbers(_SECTION, header.section_offset + index * _SECTION.size, f"section header {index}")
         for index in range(header.section_count)

@@ -10,6 +10,7 @@ from teenycuda_cli.binary.cubin import read_cubin
 from teenycuda_cli.binary.entropy import ZstdError
 from teenycuda_cli.binary.model import Cubin, Fatbin, FatbinEntry
 from teenycuda_cli.binary.reader import Reader
+from teenycuda_cli.wording import counted
 
 MAGIC = b"\x50\xed\x55\xba"
 MAX_UNPACKED = 1 << 30
@@ -53,7 +54,7 @@ def read_fatbin(data: bytes, name: str) -> Fatbin:
         if magic != MAGIC:
             reader.fail(offset, "not a fatbin's magic number, 0xBA55ED50")
         if header_size < _HEADER.size:
-            reader.fail(offset + 6, f"the header has {header_size} bytes; expected {_HEADER.size}")
+            reader.fail(offset + 6, f"the header has {counted(header_size, 'byte')}; expected {_HEADER.size}")
         start = offset + header_size
         reader.check(start, size, "the fatbin's contents")
         entries += _entries(reader, start, start + size)
@@ -69,11 +70,15 @@ def _entries(reader: Reader, offset: int, end: int) -> list[FatbinEntry]:
         if header.header_size < _ENTRY.size:
             reader.fail(
                 offset + 4,
-                f"an entry's header has {header.header_size} bytes; expected {_ENTRY.size} or more",
+                f"an entry's header has {counted(header.header_size, 'byte')};"
+                f" expected {_ENTRY.size} or more",
             )
         start = offset + header.header_size
         if start + header.size > end:
-            reader.fail(offset, f"an image of {header.size} bytes goes past the container's end at 0x{end:x}")
+            reader.fail(
+                offset,
+                f"an image of {counted(header.size, 'byte')} goes past the container's end at 0x{end:x}",
+            )
         entries.append(_entry(reader, header, start))
         offset = start + header.size
     return entries

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from teenycuda_cli.wording import counted
+
 
 class Lz4Error(ValueError):
     """A block that is not well-formed, or does not have the size it should."""
@@ -27,7 +29,7 @@ def unpack(block: bytes, size: int) -> bytes:
     except IndexError:
         raise Lz4Error(f"ends in the middle, at {at}") from None
     if len(out) != size:
-        raise Lz4Error(f"unpacks to {len(out)} bytes; expected {size}")
+        raise Lz4Error(f"unpacks to {counted(len(out), 'byte')}; expected {size}")
     return bytes(out)
 
 
@@ -45,9 +47,9 @@ def _length(block: bytes, at: int, length: int) -> tuple[int, int]:
 
 def _copy(out: bytearray, distance: int, length: int, size: int) -> None:
     if not 0 < distance <= len(out):
-        raise Lz4Error(f"refers {distance} bytes back, with {len(out)} written")
+        raise Lz4Error(f"refers {counted(distance, 'byte')} back, with {len(out)} written")
     if len(out) + length > size:
-        raise Lz4Error(f"unpacks to more than {size} bytes")
+        raise Lz4Error(f"unpacks to more than {counted(size, 'byte')}")
     start = len(out) - distance
     if distance >= length:
         out += out[start : start + length]

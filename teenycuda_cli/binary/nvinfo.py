@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from teenycuda_cli.binary.elf import Section
 from teenycuda_cli.binary.reader import Reader
+from teenycuda_cli.wording import counted
 
 MAX_THREADS = 0x05
 REQNTID = 0x10
@@ -54,7 +55,9 @@ def attributes(reader: Reader, section: Section) -> Iterator[Attribute]:
         if form == _FORMAT_SIZED:
             if offset + size + value > end:
                 reader.fail(
-                    offset, f"attribute 0x{number:02x} takes {value} bytes, more than {section.name} has left"
+                    offset,
+                    f"attribute 0x{number:02x} takes {counted(value, 'byte')},"
+                    f" more than {section.name} has left",
                 )
             payload = reader.slice(offset + size, value, f"attribute 0x{number:02x}")
             size += value + -value % 4
@@ -69,6 +72,7 @@ def words(reader: Reader, attribute: Attribute, count: int) -> tuple[int, ...]:
     if len(attribute.payload) < 4 * count:
         reader.fail(
             attribute.offset,
-            f"attribute 0x{attribute.number:02x} has {len(attribute.payload)} bytes; expected {4 * count}",
+            f"attribute 0x{attribute.number:02x} has {counted(len(attribute.payload), 'byte')};"
+            f" expected {4 * count}",
         )
     return struct.unpack_from(f"<{count}I", attribute.payload)

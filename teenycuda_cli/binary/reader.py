@@ -6,6 +6,7 @@ import struct
 from typing import Any, NoReturn
 
 from teenycuda_cli.errors import FileError
+from teenycuda_cli.wording import counted
 
 
 class Reader:
@@ -36,7 +37,7 @@ class Reader:
         if offset + size > len(self.data):
             self.fail(
                 offset,
-                f"{what} takes {size} bytes, and the file ends at 0x{len(self.data):x}",
+                f"{what} takes {counted(size, 'byte')}, and the file ends at 0x{len(self.data):x}",
                 "the file is cut short or was changed",
             )
 

@@ -13,6 +13,7 @@ from teenycuda_cli.binary.entropy import (
     read_fse_table,
     read_huffman_table,
 )
+from teenycuda_cli.wording import counted
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -58,7 +59,7 @@ def unpack(data: bytes, size: int) -> bytes:
     except IndexError:
         raise ZstdError("ends in the middle") from None
     if len(frame.out) != size:
-        raise ZstdError(f"unpacks to {len(frame.out)} bytes; expected {size}")
+        raise ZstdError(f"unpacks to {counted(len(frame.out), 'byte')}; expected {size}")
     return bytes(frame.out)
 
 
@@ -211,9 +212,9 @@ def _offset(recent: list[int], value: int, length: int) -> int:
 def _copy(frame: _Frame, distance: int, length: int) -> None:
     out = frame.out
     if not 0 < distance <= len(out):
-        raise ZstdError(f"refers {distance} bytes back, with {len(out)} written")
+        raise ZstdError(f"refers {counted(distance, 'byte')} back, with {len(out)} written")
     if len(out) + length > frame.limit:
-        raise ZstdError(f"unpacks to more than {frame.limit} bytes")
+        raise ZstdError(f"unpacks to more than {counted(frame.limit, 'byte')}")
     start = len(out) - distance
     if distance >= length:
         out += out[start : start + length]

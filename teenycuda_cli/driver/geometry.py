@@ -13,6 +13,7 @@ from math import prod
 from teenycuda_cli.driver.device import Dim3, Limits
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.ptx.signatures import Directives
+from teenycuda_cli.wording import counted
 
 AXES = "xyz"
 
@@ -85,7 +86,7 @@ def check_geometry(
     most = limits.max_threads_per_block
     if threads > most:
         raise UsageError(
-            f"--block {shown(geometry.block)} is {threads} threads; {device} allows {most}",
+            f"--block {shown(geometry.block)} is {counted(threads, 'thread')}; {device} allows {most}",
             hint="make the block smaller and the grid larger",
         )
     _check_directives(geometry.block, directives, kernel)
@@ -109,7 +110,8 @@ def _check_directives(block: Dim3, directives: Directives, kernel: str) -> None:
     if directives.maxntid and prod(block) > prod(directives.maxntid):
         most = prod(directives.maxntid)
         raise UsageError(
-            f"--block {shown(block)} is {prod(block)} threads; {kernel} takes at most {most} (.maxntid)",
+            f"--block {shown(block)} is {counted(prod(block), 'thread')};"
+            f" {kernel} takes at most {most} (.maxntid)",
             hint=f"--block {most}",
         )
 
@@ -132,7 +134,9 @@ def _check_cluster(
         )
     most = min(limits.max_cluster_blocks, directives.maxclusterrank or limits.max_cluster_blocks)
     if prod(cluster) > most:
-        raise UsageError(f"a cluster of {prod(cluster)} blocks; {kernel} on {device} takes at most {most}")
+        raise UsageError(
+            f"a cluster of {counted(prod(cluster), 'block')}; {kernel} on {device} takes at most {most}"
+        )
     if directives.blocksareclusters:
         return  # the grid counts clusters
     for axis, blocks, extent in zip(AXES, geometry.grid, cluster, strict=True):

@@ -8,6 +8,7 @@ from math import prod
 
 from teenycuda_cli.driver.arguments.element_types import ElementType
 from teenycuda_cli.errors import UsageError
+from teenycuda_cli.wording import counted
 
 COPIES = 3  # before, on the emulator, after
 
@@ -50,4 +51,4 @@ def shown_bytes(size: int) -> str:
         if size >= 1 << power:
             whole, rest = divmod(size * 10 >> power, 10)
             return f"{whole}.{rest} {unit}"
-    return f"{size} bytes"
+    return counted(size, "byte")

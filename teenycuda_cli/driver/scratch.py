@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from teenycuda_cli.driver.device import Device
 from teenycuda_cli.errors import LaunchError
+from teenycuda_cli.wording import counted
 
 DEVICE_ALIGNMENT = 256  # of every allocation
 LARGEST = 1 << 47  # no device addresses more
@@ -17,7 +18,8 @@ def scratch_bytes(size: int, blocks: int, name: str) -> int:
     total = size * blocks
     if total >= LARGEST:
         raise LaunchError(
-            f"{name} scratch of {size:,} bytes for each of {blocks:,} blocks is {total:,} bytes",
+            f"{name} scratch of {counted(size, 'byte', spec=',')} for each of"
+            f" {counted(blocks, 'block', spec=',')} is {counted(total, 'byte', spec=',')}",
             hint="make the grid smaller",
         )
     return total

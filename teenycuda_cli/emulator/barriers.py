@@ -15,6 +15,7 @@ from teenycuda_cli.emulator.lanes import Lanes, Mask
 from teenycuda_cli.emulator.machine import Batch
 from teenycuda_cli.emulator.mbarriers import Parking
 from teenycuda_cli.emulator.opcodes.barrier import CLUSTER_BARRIER, BarrierSite
+from teenycuda_cli.wording import counted, plural
 
 
 @dataclass(slots=True, eq=False)
@@ -262,9 +263,9 @@ class Barriers:
             count = int(arrival.mask.reshape(-1, self.batch.threads)[block].sum())
             if count:
                 line, _, _ = faults.where(self.kernel.program, arrival.site.op)
-                verb = "wait" if arrival.site.waits else "arrived"
+                verb = plural(count, "waits", "wait") if arrival.site.waits else "arrived"
                 name = "the cluster's barrier" if barrier == CLUSTER_BARRIER else f"barrier {barrier}"
-                lines.append(f"{count} threads {verb} at {name}, line {line}")
+                lines.append(f"{counted(count, 'thread')} {verb} at {name}, line {line}")
         return tuple(lines)
 
     def _deadlock(self, living: Any) -> Exception:
@@ -276,6 +277,6 @@ class Barriers:
         lines = self.described(block)
         gone = threads - int(living[block])
         if gone:
-            lines += (f"{gone} threads have ended",)
+            lines += (f"{counted(gone, 'thread')} {plural(gone, 'has', 'have')} ended",)
         what = "is stuck at a barrier that the other threads of the block do not come to"
         return faults.fault(self.kernel.program, first.site.op, lanes, lane, 1, what, lines)

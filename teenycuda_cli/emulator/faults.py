@@ -8,6 +8,7 @@ import numpy as np
 
 from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE, Arena, Region
 from teenycuda_cli.errors import LaunchError, TimeoutExpired
+from teenycuda_cli.wording import counted
 
 if TYPE_CHECKING:
     from teenycuda_cli.emulator.access import Site
@@ -43,7 +44,7 @@ def fault(
     """The error of an instruction at which `count` lanes failed, `lane` of the batch first."""
     line, column, context = where(program, op)
     block, thread = lanes.batch.place(lane)
-    others = "" if count == 1 else f" (and {count - 1} more thread{'s' if count > 2 else ''} at once)"
+    others = "" if count == 1 else f" (and {counted(count - 1, 'more thread')} at once)"
     return LaunchError(
         f"the kernel {program.entry} {what}",
         file=program.text.name,
@@ -97,7 +98,7 @@ def describe(site: Site, batch: Any, address: int, space: str) -> tuple[str, tup
     """What an access did wrong, and the nearest buffer."""
     size = site.size * site.count
     doing = _DOING.get(site.op.instruction.opcode) or ("store" if site.writes else "load")
-    access = f"{'an' if doing[0] in 'aeiou' else 'a'} {doing} of {size} byte{'s' if size > 1 else ''}"
+    access = f"{'an' if doing[0] in 'aeiou' else 'a'} {doing} of {counted(size, 'byte')}"
     windowed = _of_window(site, batch, access, address, space)
     if windowed is not None:
         return windowed
@@ -154,7 +155,7 @@ def _window(address: int) -> str:
 
 
 def _in(region: Any, address: int) -> str:
-    return f"{region.name} + {address - region.start} bytes"
+    return f"{region.name} + {counted(address - region.start, 'byte')}"
 
 
 def _owned(
@@ -165,7 +166,7 @@ def _owned(
         return f"used a misaligned address: {access} in {name} at {address:#x} must be aligned to {size}", ()
     offset = _signed(address)
     where = f"at offset {offset}, {_missed(offset, size, limit)}"
-    detail = f"{who} {limit} bytes of {name}" + (f", of which {more}" if more else "")
+    detail = f"{who} {counted(limit, 'byte')} of {name}" + (f", of which {more}" if more else "")
     return f"went out of bounds: {access} in {name} {where}", (detail,)
 
 
@@ -178,10 +179,10 @@ def _signed(address: int) -> int:
 def _missed(offset: int, size: int, limit: int) -> str:
     """Where an access of `size` bytes lies that does not fit `limit` bytes, told by where it begins."""
     if offset < 0:
-        return f"begins {_bytes(-offset)} before the start"
+        return f"begins {counted(-offset, 'byte')} before the start"
     if offset < limit:
-        return f"its last {_bytes(offset + size - limit)} past the end"
-    return f"begins {_bytes(offset - limit)} past the end"
+        return f"its last {counted(offset + size - limit, 'byte')} past the end"
+    return f"begins {counted(offset - limit, 'byte')} past the end"
 
 
 _NEAR = 1 << 16
@@ -199,13 +200,9 @@ def nearest(arena: Arena, address: int, size: int) -> tuple[str, ...]:
         region = min(arguments, key=lambda each: _distance(each, address), default=region)
     length = region.end - region.start
     text = _missed(address - region.start, size, length)
-    return (f"{text} of {region.name} ({length} bytes at {region.start:#x})",)
+    return (f"{text} of {region.name} ({counted(length, 'byte')} at {region.start:#x})",)
 
 
 def _distance(region: Region, address: int) -> int:
     """How many bytes an address lies outside of a region: 0 inside, 1 right behind it."""
     return max(region.start - address, address - region.end + 1, 0)
-
-
-def _bytes(count: int) -> str:
-    return f"{count} byte{'s' if count != 1 else ''}"

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from teenycuda_cli.wording import counted
+
 MOST = (1 << 20) - 1
 """Of every count."""
 _FIELD = 1 << 20
@@ -154,7 +156,9 @@ def _in_turns(data: Any, index: Any, counts: Any, transactions: Any, how: Arriva
         if abs(state[3]) > MOST:
             raise Misuse(f"takes the transactions of an mbarrier to {state[3]}, beyond 2^20 - 1", at)
         if count > state[1]:
-            raise Misuse(f"arrives {count} times at an mbarrier that waits for {state[1]} more", at)
+            raise Misuse(
+                f"arrives {counted(count, 'time')} at an mbarrier that waits for {state[1]} more", at
+            )
         state[1] -= count
         state[2] -= count if how.drops else 0
         if state[1] == 0 and state[3] == 0:

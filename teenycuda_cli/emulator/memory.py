@@ -17,6 +17,7 @@ import numpy as np
 
 from teenycuda_cli.driver.device import Allocation
 from teenycuda_cli.errors import LaunchError
+from teenycuda_cli.wording import counted
 
 ARENA_BASE = 0x10_0000_0000
 SHARED_WINDOW = 0x1000_0000_0000
@@ -117,7 +118,8 @@ class Arena(Typed):
             limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
             if offset + room > min(len(self.data), limit):
                 raise LaunchError(
-                    f"the emulator is out of memory: {name} takes {size} bytes, {limit - offset} are left"
+                    f"the emulator is out of memory: {name} takes {counted(size, 'byte')},"
+                    f" {limit - offset} are left"
                 )
             self._top += room
         region = Region(ARENA_BASE + offset, ARENA_BASE + offset + size, name, writable)
@@ -196,7 +198,7 @@ class Arena(Typed):
         """A view of bytes that the device's owner, not a kernel, reads or writes."""
         offset = address - ARENA_BASE
         if offset < 0 or size < 0 or offset + size > self._top:
-            raise LaunchError(f"no device memory at {address:#x} for {size} bytes")
+            raise LaunchError(f"no device memory at {address:#x} for {counted(size, 'byte')}")
         return self.data[offset : offset + size]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from teenycuda_cli.errors import UnsupportedError, UnsupportedInstruction
 from teenycuda_cli.ptx.source import Source
+from teenycuda_cli.wording import counted, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,5 +44,5 @@ def unsupported(kernel: str, text: Source, missing: Sequence[Missing]) -> Unsupp
 def _places(lines: Sequence[int]) -> str:
     """`at line 3`, or `17 times, at lines 31, 35, 40`."""
     different = list(dict.fromkeys(lines))
-    at = f"at line{'s' if len(different) > 1 else ''} {', '.join(map(str, different))}"
-    return at if len(lines) == 1 else f"{len(lines)} times, {at}"
+    at = f"at {plural(len(different), 'line')} {', '.join(map(str, different))}"
+    return at if len(lines) == 1 else f"{counted(len(lines), 'time')}, {at}"

@@ -26,6 +26,7 @@ from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.emulator.scopes import Scopes
 from teenycuda_cli.emulator.special import is_special, may_read
 from teenycuda_cli.ptx import syntax
+from teenycuda_cli.wording import counted
 
 
 class OperandLowering:
@@ -215,7 +216,7 @@ def _misplaced(source: Source, expected: Expected, *, is_effect: bool) -> str:
     if is_effect and expected.is_vector and expected.is_destination and isinstance(source, Nowhere):
         return ""
     if len(elements) != len(types) or is_group != expected.is_vector:
-        wanted = f"{len(types)} elements" if expected.is_vector else "a single value"
+        wanted = counted(len(types), "element") if expected.is_vector else "a single value"
         return f"{_described(source)}; {wanted} of .{kind} {'are' if expected.is_vector else 'is'} expected"
     for element, name, width in zip(elements, types, expected.widths, strict=True):
         fits = _holds if isinstance(element, Register) else _stands

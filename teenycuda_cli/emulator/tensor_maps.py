@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from teenycuda_cli.emulator.numerics.types import dtype
+from teenycuda_cli.wording import counted
 
 SIZE = 128
 AXES = 5
@@ -127,9 +128,9 @@ def decoded(data: bytes) -> TensorMap | str:
     element = dtype(kind).itemsize
     row = box[0] * element
     if row % CHUNK:
-        return f"rows of {row} bytes in a box; they must be a multiple of {CHUNK}"
+        return f"rows of {counted(row, 'byte')} in a box; they must be a multiple of {CHUNK}"
     if swizzle and row > swizzle:
-        return f"rows of {row} bytes in a box, more than the {swizzle} that are swizzled"
+        return f"rows of {counted(row, 'byte')} in a box, more than the {swizzle} that are swizzled"
     is_tf32 = bool(int.from_bytes(data[TF32.word : TF32.word + 4], "little") & TF32.mask)
     return TensorMap(
         value_of(data, "global_address"),

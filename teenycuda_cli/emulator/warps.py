@@ -11,6 +11,7 @@ from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator.ir import Op
 from teenycuda_cli.emulator.lanes import Lanes, Mask
 from teenycuda_cli.emulator.program import Program
+from teenycuda_cli.wording import counted
 
 WARP = 32
 WARPGROUP = 4 * WARP
@@ -70,8 +71,7 @@ def active_warps(program: Program, op: Op, lanes: Lanes, mask: Mask, size: int =
         first = int(lacking[0]) // per_block * threads + int(lacking[0]) % per_block
         count = int(counts[part][0])
         what = (
-            f"ran {op.instruction.opcode} with {count} lane{'s' if count > 1 else ''} of a {_NAMES[size]},"
-            f" not all {size}"
+            f"ran {op.instruction.opcode} with {counted(count, 'lane')} of a {_NAMES[size]}, not all {size}"
         )
         raise faults.fault(program, op, lanes, first, len(lacking), what)
     whole = by_warp(lanes, True if mask is None else mask, False).all(axis=1)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from teenycuda_cli.ptx.literals import WARP_SIZE
 from teenycuda_cli.ptx.meta_blocks import MetaBlock, meta_blocks
 from teenycuda_cli.ptx.signatures import Function, Module
+from teenycuda_cli.wording import counted
 
 DEFAULT_NAME = "entry_point"
 DEFAULTS: dict[str, int] = {
@@ -255,7 +256,8 @@ class _Reading:
             given = self.settings.setdefault("num_warps", Setting(warps, "reqntid"))
             if given.value != warps:
                 self.warnings.append(
-                    f"num_warps is {given.value}, while .reqntid asks for {threads} threads; .reqntid counts"
+                    f"num_warps is {given.value}, while .reqntid asks for {counted(threads, 'thread')};"
+                    " .reqntid counts"
                 )
 
     def _threads(self) -> int | None:

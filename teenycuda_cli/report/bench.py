@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from teenycuda_cli.driver.benching.options import histogram
+from teenycuda_cli.wording import counted
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.benching.measuring import Measurement
@@ -39,7 +40,7 @@ def lines(measurement: Measurement, paint: Paint) -> Iterator[str]:
     summary = measurement.summary
     rate = f", {summary.gbytes_per_s:.4g} GB/s" if summary.gbytes_per_s else ""
     median = paint.strong(f"{_number(summary.median_us)} µs")
-    yield f"bench   {median} median of {summary.samples} {_kind(measurement)}{rate}"
+    yield f"bench   {median} median of {_kind(measurement)}{rate}"
     named = (("min", summary.min_us), ("mean", summary.mean_us), ("p95", summary.p95_us))
     spread = "  ".join(f"{name} {_number(value)}" for name, value in named)
     yield f"        {spread}  stdev {_number(summary.stdev_us)} µs  noise {100 * summary.noise:.2g} %"
@@ -53,7 +54,11 @@ def lines(measurement: Measurement, paint: Paint) -> Iterator[str]:
 
 
 def _kind(measurement: Measurement) -> str:
-    what = "replays of a graph" if measurement.graph else "launches"
+    samples = measurement.summary.samples
+    what = counted(
+        samples,
+        *(("replay of a graph", "replays of a graph") if measurement.graph else ("launch", "launches")),
+    )
     return f"{what}, caches {'flushed' if measurement.summary.cold else 'warm'}"
 
 

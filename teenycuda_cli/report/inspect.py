@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING, Literal
 
-from teenycuda_cli.wording import visible
+from teenycuda_cli.wording import counted, plural, visible
 
 if TYPE_CHECKING:
     from teenycuda_cli.inspection import FileFacts
@@ -84,9 +85,8 @@ def _file_facts(file: FileFacts) -> Iterator[tuple[str, str]]:
     if file.functions:
         yield "functions", ", ".join(_shortened([function.name for function in file.functions]))
     if file.globals:
-        names = [
-            f"{v.name} (.{v.space}, {'open' if v.size is None else f'{v.size} bytes'})" for v in file.globals
-        ]
+        sizes = ["open" if v.size is None else counted(v.size, "byte") for v in file.globals]
+        names = [f"{v.name} (.{v.space}, {size})" for v, size in zip(file.globals, sizes, strict=True)]
         yield "variables", ", ".join(_shortened(names))
     for warning in file.warnings:
         yield "warning", warning
@@ -120,7 +120,7 @@ def _images(file: FileFacts) -> tuple[tuple[str, ...], ...]:
 def _kernel_facts(kernel: KernelFacts) -> Iterator[tuple[str, str]]:
     yield "block", _block(kernel)
     metadata = kernel.metadata
-    shared = [] if kernel.static_shared is None else [f"{kernel.static_shared} bytes static"]
+    shared = [] if kernel.static_shared is None else [f"{counted(kernel.static_shared, 'byte')} static"]
     if metadata.shared.source != "default":
         shared.append(f"{_sourced(metadata.shared)} dynamic")
     elif kernel.extern_shared:
@@ -158,25 +158,25 @@ def _block(kernel: KernelFacts) -> str:
     threads = kernel.metadata.threads_per_block
     if threads is None:
         if directives.maxntid:
-            return f"at most {_times(directives.maxntid)} threads (.maxntid)"
+            return f"at most {_extents(directives.maxntid, 'thread')} (.maxntid)"
         return "as --block says"
     if directives.reqntid:
         dims = f" {_times(directives.reqntid)}" if len(directives.reqntid) > 1 else ""
-        text = f"{threads} threads (.reqntid{dims})"
+        text = f"{counted(threads, 'thread')} (.reqntid{dims})"
     else:
-        text = f"{threads} threads"
-    return f"{text}, {_sourced(warps, 'warps')}"
+        text = counted(threads, "thread")
+    return f"{text}, {_sourced(warps, 'warp')}"
 
 
 def _cluster(kernel: KernelFacts) -> str:
     directives = kernel.function.directives
     parts = []
     if directives.reqnctapercluster:
-        parts.append(f"{_times(directives.reqnctapercluster)} blocks (.reqnctapercluster)")
+        parts.append(f"{_extents(directives.reqnctapercluster, 'block')} (.reqnctapercluster)")
     if directives.maxclusterrank:
-        parts.append(f"at most {directives.maxclusterrank} blocks (.maxclusterrank)")
+        parts.append(f"at most {counted(directives.maxclusterrank, 'block')} (.maxclusterrank)")
     if kernel.metadata.num_ctas.number > 1:
-        parts.append(_sourced(kernel.metadata.num_ctas, "blocks"))
+        parts.append(_sourced(kernel.metadata.num_ctas, "block"))
     return ", ".join(parts)
 
 
@@ -184,8 +184,12 @@ def _times(numbers: Sequence[int]) -> str:
     return "×".join(map(str, numbers))
 
 
-def _sourced(setting: Setting, unit: str = "bytes") -> str:
-    return f"{setting.value} {unit} ({SOURCES.get(setting.source, setting.source)})"
+def _extents(numbers: Sequence[int], one: str) -> str:
+    return f"{_times(numbers)} {plural(prod(numbers), one)}"
+
+
+def _sourced(setting: Setting, unit: str = "byte") -> str:
+    return f"{counted(setting.number, unit)} ({SOURCES.get(setting.source, setting.source)})"
 
 
 def _parameters(kernel: KernelFacts) -> tuple[tuple[str, ...], ...]:

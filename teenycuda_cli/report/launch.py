@@ -10,7 +10,7 @@ from teenycuda_cli.report.bench import document as bench_document
 from teenycuda_cli.report.bench import lines as bench_lines
 from teenycuda_cli.report.messages import passage
 from teenycuda_cli.report.paint import Paint
-from teenycuda_cli.wording import visible
+from teenycuda_cli.wording import counted, plural, visible
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.arguments.element_types import ElementType
@@ -153,10 +153,10 @@ def _headline(report: LaunchReport, paint: Paint) -> str:
     if geometry.cluster:
         words.append(f"cluster {_extents(geometry.cluster)}")
     if geometry.shared_bytes:
-        words.append(f"{geometry.shared_bytes} bytes of dynamic shared memory")
+        words.append(f"{counted(geometry.shared_bytes, 'byte')} of dynamic shared memory")
     for size, name in ((report.global_scratch_bytes, "global"), (report.profile_scratch_bytes, "profile")):
         if size:
-            words.append(f"{size} bytes of {name} scratch")
+            words.append(f"{counted(size, 'byte')} of {name} scratch")
     layout = ", ".join(words)
     if report.timing is None:
         return f"{paint.strong(report.kernel)} would run on {report.device.kind}: {layout}"
@@ -228,7 +228,7 @@ def _packed_lines(report: LaunchReport) -> Iterator[str]:
                 else report.profile_scratch_bytes
             )
             hexed = (
-                f"address of {size} bytes of {binding.role.replace('_', ' ')}"
+                f"address of {counted(size, 'byte')} of {binding.role.replace('_', ' ')}"
                 if size
                 else "null (no scratch)"
             )
@@ -243,9 +243,10 @@ def _comparison_lines(comparison: Comparison, paint: Paint) -> Iterator[str]:
     near = " or ".join(limits) or "exactly"
     if comparison.ok:
         errors = _error(comparison, "", comparison.max_abs, with_place=False)
-        yield f"{paint.good('ok')}      {what}  ({comparison.count} elements, {near}{errors})"
+        yield f"{paint.good('ok')}      {what}  ({counted(comparison.count, 'element')}, {near}{errors})"
         return
-    wrong = f"{comparison.mismatches} of {comparison.count} elements differ"
+    verb = plural(comparison.mismatches, "differs", "differ")
+    wrong = f"{comparison.mismatches} of {counted(comparison.count, 'element')} {verb}"
     yield f"{paint.bad('FAILED')}  {what}: {wrong} ({near})"
     for label, extreme in (
         ("absolute error", comparison.max_abs),
@@ -255,7 +256,8 @@ def _comparison_lines(comparison: Comparison, paint: Paint) -> Iterator[str]:
         if extreme:
             yield f"  largest {label} {_error(comparison, label, extreme, with_place=True)}"
     if comparison.untouched:
-        yield f"  {comparison.untouched} elements were never written (still poison)"
+        never = plural(comparison.untouched, "was never written", "were never written")
+        yield f"  {counted(comparison.untouched, 'element')} {never} (still poison)"
     written = comparison.nan_got - min(comparison.untouched, comparison.nan_got)
     if written or comparison.nan_expected:
         yield f"  NaN: {written} written, {comparison.nan_expected} expected"
@@ -290,10 +292,10 @@ def value_text(value: Any, element: ElementType) -> str:
 
 def _overwritten_line(found: Overwritten, paint: Paint) -> str:
     if found.offset >= found.size:
-        place = f"{found.offset - found.size} bytes past its end"
+        place = f"{counted(found.offset - found.size, 'byte')} past its end"
     else:
-        place = f"{-found.offset} bytes before its start"
-    more = f", {found.count} bytes in all" if found.count > 1 else ""
+        place = f"{counted(-found.offset, 'byte')} before its start"
+    more = f", {counted(found.count, 'byte')} in all" if found.count > 1 else ""
     return (
         f"{paint.bad('GUARD')}   {paint.name(found.name)}: the guard zone was overwritten "
         f"at offset {found.offset} ({place}) with 0x{found.value:02x}{more}"

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from teenycuda_cli.wording import counted
+
 if TYPE_CHECKING:
     from teenycuda_cli.ptx.strip import Removed, Stripped
     from teenycuda_cli.verification import Verification
@@ -19,7 +21,8 @@ def summary(name: str, stripped: Stripped, verification: Verification | None) ->
     removed = stripped.removed
     gone = len(stripped.original) - len(stripped.data)
     if removed.anything:
-        yield f"{name}: removed {', '.join(_parts(removed))}; {gone:,} of {len(stripped.original):,} bytes"
+        share = f"{gone:,} of {counted(len(stripped.original), 'byte', spec=',')}"
+        yield f"{name}: removed {', '.join(_parts(removed))}; {share}"
     else:
         yield f"{name}: nothing to remove"
     if removed.behind_nul > 1:
@@ -50,16 +53,16 @@ def _parts(removed: Removed) -> Iterator[str]:
         (removed.behind_nul, "byte from the first NUL on", "bytes from the first NUL on"),
     ):
         if count:
-            yield f"{count} {one if count == 1 else many}"
+            yield counted(count, one, many)
     if removed.not_ascii:
-        yield f"{removed.not_ascii} bytes that are no ASCII (now `?`)"
+        yield counted(removed.not_ascii, "byte that is no ASCII", "bytes that are no ASCII") + " (now `?`)"
 
 
 def _verdict(verification: Verification) -> str:
     arch = verification.arch
     if not verification.compared:
         return f"verified that it assembles for {arch}; {verification.reason}"
-    return f"verified: the same machine code for {arch} ({verification.sections} sections)"
+    return f"verified: the same machine code for {arch} ({counted(verification.sections, 'section')})"
 
 
 def document(name: str, out: str | None, stripped: Stripped, verification: Verification | None) -> str:

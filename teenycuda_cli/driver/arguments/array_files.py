@@ -12,6 +12,7 @@ from teenycuda_cli.driver.arguments.dtypes import Array, encode, natural_dtype, 
 from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES, ElementType
 from teenycuda_cli.errors import FileError, UsageError
 from teenycuda_cli.files import read_input
+from teenycuda_cli.wording import counted
 
 MAGIC = b"\x93NUMPY"
 ZIP_MAGIC = b"PK\x03\x04"
@@ -43,7 +44,7 @@ def load_array(
     expected = prod(shape) * element.size
     if len(data) != expected:
         raise UsageError(
-            f"{len(data)} bytes, where {_described(shape, element)} has {expected}",
+            f"{counted(len(data), 'byte')}, where {_described(shape, element)} has {expected}",
             file=path,
             hint=f"a raw file holds the elements alone; this one has room for {len(data) // element.size}",
         )
@@ -73,7 +74,9 @@ def parse_npy(data: bytes, path: str) -> Array:
     if any(extent < 0 for extent in shape) or len(shape) > 32:
         raise FileError(f"a broken .npy header: no array has the shape {shape}", file=path)
     if len(body) != expected:
-        raise FileError(f"the .npy header tells {expected} bytes of data, {len(body)} are here", file=path)
+        raise FileError(
+            f"the .npy header tells {counted(expected, 'byte')} of data, {len(body)} are here", file=path
+        )
     if not expected:
         raise FileError("an .npy file of no elements", file=path)
     flat = np.frombuffer(body, dtype)

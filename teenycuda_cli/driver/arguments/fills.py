@@ -12,6 +12,7 @@ from teenycuda_cli.driver.arguments.element_types import ElementType
 from teenycuda_cli.driver.arguments.initializers import Initializer
 from teenycuda_cli.driver.arguments.numbers import Number, whole
 from teenycuda_cli.errors import UsageError
+from teenycuda_cli.wording import counted
 
 
 def fill(
@@ -70,7 +71,8 @@ class _Fill:
         count = prod(self.shape)
         if len(numbers) != count:
             self._refuse(
-                f"{len(numbers)} values for {count} elements", "one number alone fills the whole buffer"
+                f"{counted(len(numbers), 'value')} for {counted(count, 'element')}",
+                "one number alone fills the whole buffer",
             )
         for number in numbers:
             self._check(number)

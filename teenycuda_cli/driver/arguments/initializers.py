@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from teenycuda_cli.driver.arguments.numbers import Number, no_number, parse_number, whole
 from teenycuda_cli.driver.nearest import nearest
+from teenycuda_cli.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def _filled(text: str, word: str) -> Initializer:
     parts = text.split(":")[1:]
     usage = _USAGE.get(word, word)
     if len(parts) > len(defaults):
-        raise InitializerError(f"{word} with {len(parts)} parameters", 0, len(text), usage)
+        raise InitializerError(f"{word} with {counted(len(parts), 'parameter')}", 0, len(text), usage)
     if len(parts) < required or (parts and word in _ALL_OR_NONE and len(parts) != len(defaults)):
         raise InitializerError(f"{word} with {len(parts)} parameter(s)", 0, len(text), usage)
     numbers: list[Number] = []

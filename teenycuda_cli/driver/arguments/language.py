@@ -20,6 +20,7 @@ from teenycuda_cli.driver.arguments.initializers import Initializer, Initializer
 from teenycuda_cli.driver.arguments.numbers import no_number, parse_number, whole
 from teenycuda_cli.driver.caret import caret
 from teenycuda_cli.errors import UsageError
+from teenycuda_cli.wording import counted
 
 MOST_DIMENSIONS = 32
 MOST_DIGITS = 18  # of one extent; more cannot be memory anywhere
@@ -196,9 +197,8 @@ def _pointer(text: str, at: int, rest: str) -> Address | Buffer | Alias:
     expected = "null, an address 0x…, a buffer SHAPExTYPE, @FILE or an earlier argument's name"
     hint = None
     if rest.isascii() and rest.isdigit():
-        hint = (
-            f"a buffer of {rest} elements is ptr:{rest}xf32, an address is ptr:{int(rest[:MOST_DIGITS]):#x}"
-        )
+        number = int(rest[:MOST_DIGITS])
+        hint = f"a buffer of {counted(number, 'element')} is ptr:{number}xf32, an address is ptr:{number:#x}"
     _fail(
         text,
         at + 1,
@@ -242,7 +242,7 @@ def _buffer(text: str, at: int, rest: str, match: re.Match[str]) -> Buffer:
         shape.append(int(extent))
         column += len(extent) + 1
     if len(shape) > MOST_DIMENSIONS:
-        _fail(text, at + 1, f"{len(shape)} dimensions", expected=f"at most {MOST_DIMENSIONS}")
+        _fail(text, at + 1, counted(len(shape), "dimension"), expected=f"at most {MOST_DIMENSIONS}")
     word = match[2]
     element = element_type(word)
     if element is None:
@@ -304,7 +304,13 @@ def _bytes(text: str, at: int, rest: str) -> Bytes:
             text, start + wrong.start() + 1, f"{wrong[0]!r} is no hex digit", expected="two hex digits a byte"
         )
     if not digits or len(digits) % 2:
-        _fail(text, start + 1, f"{len(digits)} hex digits", width=len(digits), expected="two for each byte")
+        _fail(
+            text,
+            start + 1,
+            counted(len(digits), "hex digit"),
+            width=len(digits),
+            expected="two for each byte",
+        )
     return Bytes(bytes.fromhex(digits), None)
 
 

@@ -11,6 +11,7 @@ from teenycuda_cli.driver.buffers import HostBuffer
 from teenycuda_cli.driver.program import Kernel
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.ptx.signatures import Parameter
+from teenycuda_cli.wording import counted, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ def check_count(kernel: Kernel, arguments: Sequence[Argument], path: str, *, sev
 
     texts = [argument.text for argument in arguments]
     hidden = len(kernel.roles) - wanted
-    filled = f", and {hidden} hidden one{'s' * (hidden > 1)} that teenycuda fills in" if hidden else ""
-    takes = f"{wanted} argument{'s' if wanted != 1 else ''}" if wanted else "no argument"
-    given = {0: "none is given", 1: "1 is given"}.get(len(arguments), f"{len(arguments)} are given")
+    filled = f", and {counted(hidden, 'hidden one')} that teenycuda fills in" if hidden else ""
+    takes = counted(wanted, "argument") if wanted else "no argument"
+    given = f"{len(arguments) or 'none'} {plural(max(1, len(arguments)), 'is', 'are')} given"
     message = f"{kernel.name} takes {takes}{filled}; {given}"
     command = signature.starting_command(path, kernel, several=several)
     raise UsageError(message, context=signature.parameter_lines(kernel, texts), hint=f"start from: {command}")
@@ -72,7 +73,9 @@ def _bind(argument: Argument, parameter: Parameter, buffers: Mapping[str, HostBu
         case Alias(name, offset):
             size = buffers[name].before.nbytes
             if offset >= size:
-                raise UsageError(f"argument {argument.name!r} ({argument.text}): {name!r} has {size} bytes")
+                raise UsageError(
+                    f"argument {argument.name!r} ({argument.text}): {name!r} has {counted(size, 'byte')}"
+                )
             pack_pointer(argument, parameter, 0)
             return Binding(parameter, "user", argument, None, name, offset)
         case Buffer():

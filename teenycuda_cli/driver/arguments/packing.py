@@ -14,6 +14,7 @@ from teenycuda_cli.driver.arguments.numbers import whole
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.files import read_input
 from teenycuda_cli.ptx.signatures import Parameter
+from teenycuda_cli.wording import counted
 
 POINTER_BYTES = 8
 
@@ -21,7 +22,7 @@ POINTER_BYTES = 8
 def declaration(parameter: Parameter) -> str:
     """The parameter as PTX declares it, e.g. `.param .u64 .ptr .global .align 16 x`."""
     if not parameter.type:  # of a cubin
-        return f"parameter {parameter.index} ({parameter.size} bytes at offset {parameter.offset})"
+        return f"parameter {parameter.index} ({counted(parameter.size, 'byte')} at offset {parameter.offset})"
     words = [".param"]
     if parameter.array:
         words.append(f".align {parameter.align}")
@@ -46,7 +47,7 @@ def pack_bytes(argument: Argument, parameter: Parameter, value: Bytes) -> bytes:
     """A struct by value: exactly the parameter's size."""
     data = read_input(value.file) if value.file is not None else value.data or b""
     if len(data) != parameter.size:
-        _refuse(argument, parameter, f"{len(data)} bytes for {parameter.size}", None)
+        _refuse(argument, parameter, f"{counted(len(data), 'byte')} for {parameter.size}", None)
     return data
 
 
@@ -67,7 +68,7 @@ def pack_scalar(argument: Argument, parameter: Parameter, value: Scalar) -> byte
     number = value.number
     if parameter.size != element.size or (_is_float(parameter) and _is_other_float(parameter, element)):
         advice = _pointer_hint(parameter, element, value) or _suggestion(parameter, value)
-        _refuse(argument, parameter, f"{element.name} is {element.size} bytes", advice)
+        _refuse(argument, parameter, f"{element.name} is {counted(element.size, 'byte')}", advice)
     if _is_other_float(parameter, element):
         advice = _pointer_hint(parameter, element, value) or _number_hint(parameter, value)
         _refuse(argument, parameter, f"{element.name} is a float, the parameter holds an integer", advice)
@@ -103,7 +104,12 @@ def _pack_integer(argument: Argument, parameter: Parameter, element: ElementType
     if _is_float(parameter) and not parameter.array:
         _refuse(argument, parameter, f"{element.name} is no float", _suggestion(parameter, None, str(number)))
     if parameter.array and parameter.size != element.size:
-        _refuse(argument, parameter, f"{element.name} is {element.size} bytes", "give a struct as bytes:HEX")
+        _refuse(
+            argument,
+            parameter,
+            f"{element.name} is {counted(element.size, 'byte')}",
+            "give a struct as bytes:HEX",
+        )
     size = parameter.size
     if not -(1 << (size * 8 - 1)) <= number < 1 << (size * 8):
         _refuse(argument, parameter, f"{number} does not fit {size * 8} bits", None)

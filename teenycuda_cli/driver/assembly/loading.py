@@ -24,6 +24,7 @@ from teenycuda_cli.driver.assembly.usage import EntryUsage, usage_of
 from teenycuda_cli.driver.image import Image, image_of
 from teenycuda_cli.errors import AssembleError, PtxSyntaxError, UsageError
 from teenycuda_cli.ptx.source import Source
+from teenycuda_cli.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -192,9 +193,8 @@ def _cut_off(source: Source) -> tuple[Diagnostic, ...]:
     if not rest:
         return ()
     line, column = source.position(nul)
-    message = (
-        f"a NUL byte inside the text: the {len(source.data) - nul - 1} bytes behind it are not assembled"
-    )
+    behind = len(source.data) - nul - 1
+    message = f"a NUL byte inside the text: what is behind it, {counted(behind, 'byte')}, is not assembled"
     return (Diagnostic("warning", message, line, column, source.line_text(line)),)
 
 

@@ -14,6 +14,7 @@ from teenycuda_cli.driver.benching.options import BenchSummary, summarise
 from teenycuda_cli.driver.buffers import DeviceBuffer, HostBuffer
 from teenycuda_cli.driver.device import BenchOptions, Device, LaunchConfig, LoadedFunction
 from teenycuda_cli.errors import TimeoutExpired
+from teenycuda_cli.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def measure(
         run = function.bench(config, _bounded(options, timeout), restore=needed, timeout=timeout)
         if deadline is not None and time.monotonic() > deadline:
             raise TimeoutExpired(
-                f"--timeout passed after {len(run.samples_us)} timed launches",
+                f"--timeout passed after {counted(len(run.samples_us), 'timed launch', 'timed launches')}",
                 hint="--timeout allows longer, --bench-seconds measures shorter",
             )
         return Measurement(summarise(run, moved_bytes(used)), run.samples_us, config.graph)

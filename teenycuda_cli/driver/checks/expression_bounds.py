@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from teenycuda_cli.driver.memory_size import memory_bytes
+from teenycuda_cli.wording import counted
 
 USUAL_ELEMENTS = 1 << 26
 MEMORY_SHARE = 64  # bytes of memory there must be for each: a few temporaries of float64
@@ -32,7 +33,7 @@ class Bounds:
     def allow(self, elements: int) -> None:
         """Refuse an array before it is made."""
         if elements > self.elements:
-            raise TooLarge(f"an array of {elements} elements; the limit here is {self.elements}")
+            raise TooLarge(f"an array of {counted(elements, 'element')}; the limit here is {self.elements}")
 
     def spend(self, elements: int) -> None:
         """Count an array that was made."""

@@ -25,6 +25,7 @@ from teenycuda_cli.driver.checks.expression_values import (
     plain_shape,
     whole_numbers,
 )
+from teenycuda_cli.wording import plural
 
 Body: TypeAlias = Callable[..., Any]
 MOST_ITEMS = 64  # values given to one function
@@ -45,7 +46,7 @@ class Function:
         count = len(positional)
         if not self.least <= count <= self.most:
             wanted = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
-            raise TypeError(f"{self.name} takes {wanted} values, not {count}")
+            raise TypeError(f"{self.name} takes {wanted} {plural(self.most, 'value')}, not {count}")
         for keyword in keywords:
             if keyword not in self.keywords:
                 known = f"; it takes {', '.join(sorted(self.keywords))}" if self.keywords else ""

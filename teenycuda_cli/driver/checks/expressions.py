@@ -35,6 +35,7 @@ from teenycuda_cli.driver.checks.expression_values import (
 )
 from teenycuda_cli.driver.nearest import nearest
 from teenycuda_cli.errors import TimeoutExpired, UsageError
+from teenycuda_cli.wording import counted
 
 LONGEST = 4096  # characters
 DEEPEST = 100  # levels of the tree
@@ -122,7 +123,7 @@ def evaluate(
 def _parse(text: str, where: str) -> ast.expr:
     if len(text) > LONGEST:
         raise UsageError(
-            f"an expression of {len(text)} characters; expected at most {LONGEST}",
+            f"an expression of {counted(len(text), 'character')}; expected at most {LONGEST}",
             file=where,
             hint="compute the expected array with numpy, save it, and give it as @FILE.npy",
         )

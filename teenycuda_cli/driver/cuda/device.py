@@ -17,6 +17,7 @@ from teenycuda_cli.driver.cuda.properties import limits_of, properties_of
 from teenycuda_cli.driver.device import Allocation, Limits
 from teenycuda_cli.driver.properties import DeviceProperties
 from teenycuda_cli.errors import LaunchError
+from teenycuda_cli.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +107,8 @@ class CudaDevice:
                 raise
             free, total = check(driver.cuMemGetInfo)
             raise LaunchError(
-                f"{name}: no {size:,} bytes of device memory: {free:,} of {total:,} are free",
+                f"{name}: no {counted(size, 'byte', spec=',')} of device memory:"
+                f" {free:,} of {total:,} are free",
                 hint="other processes on the GPU count too: nvidia-smi lists them",
             ) from None
         allocation = Allocation(address, size, name)

@@ -18,6 +18,7 @@ from teenycuda_cli.driver.cuda.properties import PORTABLE_CLUSTER_BLOCKS
 from teenycuda_cli.driver.cuda.waiting import wait_for
 from teenycuda_cli.driver.device import BenchOptions, BenchRun, FunctionInfo, LaunchConfig, LaunchOutcome
 from teenycuda_cli.errors import DeviceFault, LaunchError, TimeoutExpired
+from teenycuda_cli.wording import counted
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.cuda.device import CudaDevice
@@ -141,7 +142,7 @@ class CudaFunction:
             raise LaunchError(
                 f"a cooperative launch needs all blocks of {self.info.name} on the device at once:"
                 f" {blocks} do not fit, {room} do",
-                hint=f"give a --grid of at most {room} blocks",
+                hint=f"give a --grid of at most {counted(room, 'block')}",
             )
 
     @contextmanager
@@ -180,7 +181,7 @@ def describe(config: LaunchConfig) -> str:
     if config.cluster:
         parts.append(f"cluster {by(config.cluster)}")
     if config.shared_bytes:
-        parts.append(f"{config.shared_bytes} bytes of dynamic shared memory")
+        parts.append(f"{counted(config.shared_bytes, 'byte')} of dynamic shared memory")
     return ", ".join(parts)
 
 

@@ -16,6 +16,7 @@ from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Label, Op
 from teenycuda_cli.emulator.machine import WORKSPACE_REGISTER
 from teenycuda_cli.emulator.program import Program
+from teenycuda_cli.wording import counted
 
 _BRANCH = "control-flow-instructions-bra"
 
@@ -122,7 +123,7 @@ class Jump:
             numbers = lanes.numbers(mask)
             failing = np.flatnonzero(wrong)
             chosen = int(active.reshape(-1)[failing[0]])
-            what = f"jumped past its table: index {chosen} of {len(self.blocks)} targets"
+            what = f"jumped past its table: index {chosen} of {counted(len(self.blocks), 'target')}"
             raise faults.fault(self.program, self.op, lanes, int(numbers[failing[0]]), len(failing), what)
         return spread(lanes, index, mask, self.blocks)
 
