@@ -257,7 +257,7 @@ def test_brx_jumps_by_table(lanes: int) -> None:
 def test_brx_past_its_table_is_a_fault() -> None:
     """An index behind the last label stops the kernel and is named."""
     text = entry(INDEX + "T: .branchtargets A; brx.idx %r76, T; A: ret;")
-    with pytest.raises(LaunchError, match="jumped past its table: index 1 of 1 targets"):
+    with pytest.raises(LaunchError, match="jumped past its table: index 1 of 1 target"):
         run(text, 1, block=(4,))
 
 
