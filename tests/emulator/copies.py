@@ -4,6 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.emulator.harness import Session
+
+Array = NDArray[Any]
+Place = tuple[int, ...]
 
 HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 REGISTERS = ".reg .pred %p<9>; .reg .b32 %r<40>; .reg .b64 %d<20>;"
@@ -76,3 +85,67 @@ L: mul.wide.u32 %d9, %r1, 4; mov.u32 %r2, s; mad.lo.u32 %r2, %r1, 4, %r2; ld.sha
 add.u64 %d9, %d2, %d9; st.global.u32 [%d9], %r3; add.u32 %r1, %r1, 32; setp.lt.u32 %p1, %r1, {words}; @%p1 bra L;
 ret;
 """
+GIVEN = """
+mov.u32 %r1, %r0;
+F: mul.wide.u32 %d9, %r1, 4; add.u64 %d9, %d2, %d9; ld.global.u32 %r3, [%d9];
+mov.u32 %r2, s; mad.lo.u32 %r2, %r1, 4, %r2; st.shared.u32 [%r2], %r3;
+add.u32 %r1, %r1, 32; setp.lt.u32 %p1, %r1, {words}; @%p1 bra F;
+fence.proxy.async.shared::cta; bar.sync 0;
+@%p0 cp{reduce}.async.bulk.tensor.{rank}d.global.shared::cta{op}.tile.bulk_group [%d1, {{{place}}}], [s];
+cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; ret;
+"""
+
+
+def mapped(tensor: Array, kind: int, sizes: Place, steps: Place = (), **more: int) -> str:
+    """Code that makes the map of a whole tensor; axes from the outermost."""
+    strides = tensor.strides[-2::-1]
+    return replaced(kind, tensor.shape[::-1], strides, sizes[::-1], steps[::-1], **more)
+
+
+def written(place: Place) -> str:
+    """Coordinates in an instruction."""
+    return ", ".join(map(str, place[::-1]))
+
+
+def loaded(
+    tensor: Array, kind: int, place: Place, sizes: Place, steps: Place = (), **more: int
+) -> NDArray[np.uint8]:
+    """The bytes of a box in shared memory."""
+    counts = [-(-size // step) for size, step in zip(sizes, steps or (1,) * len(sizes), strict=True)]
+    size = int(np.prod(counts)) * tensor.itemsize
+    body = mapped(tensor, kind, sizes, steps, **more)
+    body += LOADED.format(size=size, rank=tensor.ndim, place=written(place))
+    words = -(-size // 128) * 32
+    session = Session(kernel(body + DUMPED.format(wait=WAIT, words=words), "t", "m", "out"))
+    buffers = [session.buffer("t", tensor), session.buffer("m", np.zeros(32, np.uint32))]
+    session.launch(*buffers, session.buffer("out", np.zeros(words, np.uint32)))
+    return session.values("out", np.uint8)[:size]
+
+
+def stored(tensor: Array, kind: int, place: Place, given: Array, op: str = "", **more: int) -> Array:
+    """A tensor after a box was stored into it, or combined with it."""
+    words = -(-given.nbytes // 128) * 32
+    data = np.zeros(words, np.uint32)
+    data.view(np.uint8)[: given.nbytes] = given.reshape(-1).view(np.uint8)
+    reduce, op = (".reduce", f".{op}") if op else ("", "")
+    body = mapped(tensor, kind, given.shape, **more)
+    body += GIVEN.format(words=words, reduce=reduce, op=op, rank=tensor.ndim, place=written(place))
+    session = Session(kernel(body, "t", "m", "given"))
+    buffers = [session.buffer("t", tensor), session.buffer("m", np.zeros(32, np.uint32))]
+    session.launch(*buffers, session.buffer("given", data))
+    return session.values("t", tensor.dtype).reshape(tensor.shape)
+
+
+def swizzled(rows: Array, span: int) -> NDArray[np.uint8]:
+    """Rows as they lie in memory that begins at a multiple of 1024."""
+    data = rows.reshape(-1).view(np.uint8).reshape(-1, 16)
+    found = data.copy()
+    for chunk in range(len(data)):
+        found[chunk ^ (chunk // 8 % (span // 16) if span else 0)] = data[chunk]
+    return found.reshape(-1)
+
+
+def bits(shape: Place, dtype: Any, seed: int) -> Array:
+    """Numbers of random bits."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return np.random.default_rng(seed).integers(0, 256, size, np.uint8).view(dtype).reshape(shape)

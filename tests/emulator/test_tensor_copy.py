@@ -7,40 +7,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from teenycuda_cli.errors import LaunchError, UnsupportedError
-from tests.emulator.copies import DUMPED, LOADED, WAIT, kernel, replaced
+from tests.emulator.copies import (
+    DUMPED,
+    LOADED,
+    WAIT,
+    Array,
+    Place,
+    bits,
+    kernel,
+    loaded,
+    mapped,
+    replaced,
+    stored,
+    swizzled,
+)
 from tests.emulator.harness import Session
-
-Array = NDArray[Any]
-Place = tuple[int, ...]
-
-
-def mapped(tensor: Array, kind: int, sizes: Place, steps: Place = (), **more: int) -> str:
-    """Code that makes the map of a whole tensor; axes from the outermost."""
-    strides = tensor.strides[-2::-1]
-    return replaced(kind, tensor.shape[::-1], strides, sizes[::-1], steps[::-1], **more)
-
-
-def written(place: Place) -> str:
-    """Coordinates in an instruction."""
-    return ", ".join(map(str, place[::-1]))
-
-
-def loaded(
-    tensor: Array, kind: int, place: Place, sizes: Place, steps: Place = (), **more: int
-) -> NDArray[np.uint8]:
-    """The bytes of a box in shared memory."""
-    counts = [-(-size // step) for size, step in zip(sizes, steps or (1,) * len(sizes), strict=True)]
-    size = int(np.prod(counts)) * tensor.itemsize
-    body = mapped(tensor, kind, sizes, steps, **more)
-    body += LOADED.format(size=size, rank=tensor.ndim, place=written(place))
-    words = -(-size // 128) * 32
-    session = Session(kernel(body + DUMPED.format(wait=WAIT, words=words), "t", "m", "out"))
-    buffers = [session.buffer("t", tensor), session.buffer("m", np.zeros(32, np.uint32))]
-    session.launch(*buffers, session.buffer("out", np.zeros(words, np.uint32)))
-    return session.values("out", np.uint8)[:size]
 
 
 def box(tensor: Array, start: Place, sizes: Place, fill: Any = 0, steps: Place = ()) -> Array:
@@ -53,21 +36,6 @@ def box(tensor: Array, start: Place, sizes: Place, fill: Any = 0, steps: Place =
         if all(0 <= a < n for a, n in zip(at, tensor.shape, strict=True)):
             found[index] = tensor[at]
     return found
-
-
-def swizzled(rows: Array, span: int) -> NDArray[np.uint8]:
-    """Rows as they lie in memory that begins at a multiple of 1024."""
-    data = rows.reshape(-1).view(np.uint8).reshape(-1, 16)
-    found = data.copy()
-    for chunk in range(len(data)):
-        found[chunk ^ (chunk // 8 % (span // 16) if span else 0)] = data[chunk]
-    return found.reshape(-1)
-
-
-def bits(shape: Place, dtype: Any, seed: int) -> Array:
-    """Numbers of random bits."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    return np.random.default_rng(seed).integers(0, 256, size, np.uint8).view(dtype).reshape(shape)
 
 
 @pytest.mark.parametrize(("mode", "span"), [(0, 0), (1, 32), (2, 64), (3, 128)])
@@ -186,143 +154,6 @@ def test_boxes_go_to_several_blocks(blocks: int, ranks: int) -> None:
     np.testing.assert_array_equal(
         found[chosen], np.tile(box(tensor, (-3, 16), (8, 16)).reshape(-1), (len(chosen), 1))
     )
-
-
-# ---------------------------------------------------------------- back to the tensor
-
-GIVEN = """
-mov.u32 %r1, %r0;
-F: mul.wide.u32 %d9, %r1, 4; add.u64 %d9, %d2, %d9; ld.global.u32 %r3, [%d9];
-mov.u32 %r2, s; mad.lo.u32 %r2, %r1, 4, %r2; st.shared.u32 [%r2], %r3;
-add.u32 %r1, %r1, 32; setp.lt.u32 %p1, %r1, {words}; @%p1 bra F;
-fence.proxy.async.shared::cta; bar.sync 0;
-@%p0 cp{reduce}.async.bulk.tensor.{rank}d.global.shared::cta{op}.tile.bulk_group [%d1, {{{place}}}], [s];
-cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; ret;
-"""
-
-
-def stored(tensor: Array, kind: int, place: Place, given: Array, op: str = "", **more: int) -> Array:
-    """A tensor after a box was stored into it, or combined with it."""
-    words = -(-given.nbytes // 128) * 32
-    data = np.zeros(words, np.uint32)
-    data.view(np.uint8)[: given.nbytes] = given.reshape(-1).view(np.uint8)
-    reduce, op = (".reduce", f".{op}") if op else ("", "")
-    body = mapped(tensor, kind, given.shape, **more)
-    body += GIVEN.format(words=words, reduce=reduce, op=op, rank=tensor.ndim, place=written(place))
-    session = Session(kernel(body, "t", "m", "given"))
-    buffers = [session.buffer("t", tensor), session.buffer("m", np.zeros(32, np.uint32))]
-    session.launch(*buffers, session.buffer("given", data))
-    return session.values("t", tensor.dtype).reshape(tensor.shape)
-
-
-def combined(tensor: Array, place: Place, given: Array, combine: Any) -> Array:
-    """The same by a formula."""
-    expected = tensor.copy()
-    for index in np.ndindex(*given.shape):
-        at = tuple(a + b for a, b in zip(place, index, strict=True))
-        if all(0 <= a < n for a, n in zip(at, tensor.shape, strict=True)):
-            expected[at] = combine(expected[at], given[index])
-    return expected
-
-
-@pytest.mark.parametrize("place", [(0, 0), (13, 32), (-3, -4)])
-def test_boxes_go_back(place: Place) -> None:
-    """What of a box is inside the tensor is stored; the rest is left out."""
-    tensor, given = bits((20, 36), np.uint32, 8), bits((8, 16), np.uint32, 9)
-    found = stored(tensor, 2, place, swizzled(given, 64).view(np.uint32).reshape(8, 16), swizzle_mode=2)
-    np.testing.assert_array_equal(found, combined(tensor, place, given, lambda old, new: new))
-
-
-def test_boxes_of_three_axes_go_back() -> None:
-    """A box of a batch, across the sides of its tensor."""
-    tensor, given = bits((3, 7, 24), np.uint16, 10), bits((2, 4, 16), np.uint16, 11)
-    found = stored(tensor, 1, (2, -1, 16), given)
-    np.testing.assert_array_equal(found, combined(tensor, (2, -1, 16), given, lambda old, new: new))
-
-
-OPERATIONS: dict[str, Any] = {
-    "add": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
-    "inc": lambda old, new: 0 if old >= new else old + 1,
-    "dec": lambda old, new: new if old == 0 or old > new else old - 1,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}
-WHOLE = {2: np.uint32, 3: np.int32, 4: np.uint64, 5: np.int64}
-REDUCED = [("add", 2), ("add", 3), ("add", 4), ("inc", 2), ("dec", 2)]
-REDUCED += [(op, kind) for op in ("min", "max", "and", "or", "xor") for kind in WHOLE]
-
-
-@pytest.mark.parametrize(("op", "kind"), REDUCED)
-def test_boxes_of_integers_are_combined(op: str, kind: int) -> None:
-    """Each operation with the integers that it takes, across a corner of the tensor."""
-    tensor, given = bits((9, 16), WHOLE[kind], 12), bits((4, 8), WHOLE[kind], 13)
-    if op in ("inc", "dec"):
-        tensor, given = tensor % 5, given % 5
-    with np.errstate(over="ignore"):
-        expected = combined(tensor, (7, -4), given, OPERATIONS[op])
-    np.testing.assert_array_equal(stored(tensor, kind, (7, -4), given, op), expected)
-
-
-@pytest.mark.parametrize(
-    ("op", "kind", "dtype"),
-    [
-        ("add", 6, np.float16),
-        ("add", 7, np.float32),
-        ("add", 9, np.float64),
-        ("min", 6, np.float16),
-        ("max", 6, np.float16),
-    ],
-)
-def test_boxes_of_floats_are_combined(op: str, kind: int, dtype: Any) -> None:
-    """Sums are rounded once; subnormal halves stay."""
-    rng = np.random.default_rng(14)
-    tensor, given = rng.standard_normal((9, 16)).astype(dtype), rng.standard_normal((4, 8)).astype(dtype)
-    if dtype is np.float16:
-        tensor[:2], given[:2] = tensor[:2] * np.float16(2**-14), given[:2] * np.float16(2**-14)
-    expected = combined(tensor, (-1, 8), given, OPERATIONS[op])
-    np.testing.assert_array_equal(stored(tensor, kind, (-1, 8), given, op), expected)
-
-
-@pytest.mark.parametrize("op", ["add", "min", "max"])
-def test_boxes_of_bf16_are_combined(op: str) -> None:
-    """The upper halves of f32, sums rounded to nearest, ties to even."""
-    rng = np.random.default_rng(15)
-    tensor, given = (
-        (rng.standard_normal(shape, np.float32).view(np.uint32) >> 16).astype(np.uint16)
-        for shape in ((9, 16), (4, 8))
-    )
-
-    def combine(old: Any, new: Any) -> Any:
-        wide = [np.uint32(int(half) << 16).view(np.float32) for half in (old, new)]
-        number = int(np.float32(OPERATIONS[op](*wide)).view(np.uint32))
-        return np.uint16((number + 0x7FFF + (number >> 16 & 1)) >> 16)
-
-    expected = combined(tensor, (2, 8), given, combine)
-    np.testing.assert_array_equal(stored(tensor, 10, (2, 8), given, op), expected)
-
-
-@pytest.mark.parametrize(
-    ("op", "kind", "message"),
-    [
-        ("add", 5, "reduces a tensor of s64 by .add, which takes bf16, f16, f32, f64, s32, u32, u64"),
-        ("min", 7, "reduces a tensor of f32 by .min"),
-        ("inc", 4, "reduces a tensor of u64 by .inc, which takes u32"),
-        ("xor", 6, "reduces a tensor of f16 by .xor"),
-        ("max", 1, "reduces a tensor of u16 by .max"),
-    ],
-)
-def test_reductions_of_other_types_are_refused(op: str, kind: int, message: str) -> None:
-    """The map's elements must be of a type that the operation takes."""
-    size = {1: 2, 4: 8, 5: 8, 6: 2, 7: 4}[kind]
-    with pytest.raises(LaunchError) as caught:
-        stored(bits((9, 16), f"u{size}", 1), kind, (0, 0), bits((4, 8), f"u{size}", 2), op)
-    assert message in str(caught.value)
-
-
-# ---------------------------------------------------------------- faults
 
 
 @pytest.mark.parametrize("place", [(0, 1, -2), (1, 0, 5), (0, 0, 40), (0, 0, -1)])
