@@ -14,10 +14,20 @@ from functools import cache
 from teenycuda_cli.emulator.opcodes.patterns import Pattern, compile_form
 from teenycuda_cli.emulator.opcodes.table import Form, supported
 from tests.hardware import (
+    effects_async_store,
     effects_atomics,
+    effects_barriers,
+    effects_bulk,
+    effects_clusters,
+    effects_control,
+    effects_mbarrier,
     effects_memory,
     effects_mma,
+    effects_order,
     effects_others,
+    effects_parameters,
+    effects_special,
+    effects_tensor,
     effects_warp,
     effects_wgmma,
     effects_wmma,
@@ -29,6 +39,8 @@ NEUTRAL = frozenset(
     ("mmio", "sem", "scope", "cop", "nc", "evict", "level", "hint", "prefetch", "aligned", "cache")
 )
 TOGETHER = (("sem", "scope"), ("mmio", "sem", "scope"), ("nc", "cop"), ("nc", "evict"), ("nc", "prefetch"))
+ALONE = frozenset(("fence", "membar", "prefetch"))
+"""Opcodes of which such modifiers are all that there is: they are crossed."""
 SPACES = frozenset(("", "global", "shared"))
 """Where neutral modifiers are tried."""
 
@@ -43,19 +55,19 @@ RECIPES: dict[str, Recipe] = {
     **effects_wmma.RECIPES,
     **effects_mma.RECIPES,
     **effects_wgmma.RECIPES,
+    **effects_mbarrier.RECIPES,
+    **effects_barriers.RECIPES,
+    **effects_bulk.RECIPES,
+    **effects_tensor.RECIPES,
+    **effects_control.RECIPES,
+    **effects_parameters.RECIPES,
+    **effects_clusters.RECIPES,
+    **effects_order.RECIPES,
+    **effects_async_store.RECIPES,
 }
+"""By the beginning of a name: the longest one counts."""
 
 REASONS = {
-    "prefetch": "nothing that can be seen",
-    "prefetchu": "nothing that can be seen",
-    "applypriority": "nothing that can be seen",
-    "discard": "leaves memory undefined",
-    "createpolicy": "makes a value of the chip's own",
-    "fence": "nothing that can be seen",
-    "membar": "nothing that can be seen",
-    "griddepcontrol": "nothing that can be seen",
-    "pmevent": "nothing that can be seen",
-    "nanosleep": "takes time alone",
     "wgmma": "another n stands for it, or nothing that can be seen",
     "brkpt": "stops the launch",
     "trap": "stops the launch",
@@ -69,8 +81,8 @@ def trials() -> Iterator[Trial | Skipped]:
     for form in supported():
         if form.kind != "effect":
             continue
-        recipe = RECIPES.get(form.opcode)
         for name, bound, plain in representatives(form):
+            recipe = _recipe(name)
             found = recipe(form, name, bound, plain) if recipe else iter(())
             made = False
             for trial in found:
@@ -80,7 +92,14 @@ def trials() -> Iterator[Trial | Skipped]:
                     yield trial
             if not made:
                 yield Skipped(name, REASONS.get(form.opcode, "held by tests of its own"))
-    yield from effects_others.special_registers()
+    yield from effects_special.special_registers()
+
+
+def _recipe(name: str) -> Recipe | None:
+    """The recipe of the longest beginning of a name that has one."""
+    parts = name.split(".")
+    beginnings = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((RECIPES[text] for text in beginnings if text in RECIPES), None)
 
 
 def representatives(form: Form) -> Iterator[tuple[str, dict[str, str], bool]]:
@@ -96,6 +115,9 @@ def representatives(form: Form) -> Iterator[tuple[str, dict[str, str], bool]]:
 
 def _modifiers(pattern: Pattern) -> Iterator[tuple[tuple[str, ...], bool]]:
     choices = [(("", *slot.ordered) if slot.optional else slot.ordered) for slot in pattern.slots]
+    if pattern.form.opcode in ALONE:
+        yield from ((tuple(filter(None, texts)), True) for texts in itertools.product(*choices))
+        return
     neutral = [index for index, slot in enumerate(pattern.slots) if slot.name in NEUTRAL and slot.optional]
     crossed = [("",) if index in neutral else texts for index, texts in enumerate(choices)]
     if any(slot.name in NEUTRAL and not slot.optional and len(slot.ordered) > 1 for slot in pattern.slots):

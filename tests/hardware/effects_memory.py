@@ -25,7 +25,7 @@ def first(prefix: str) -> int:
     return 1 if prefix == "%q" else 10
 
 
-class _Shape:
+class Shape:
     """What one spelling moves."""
 
     def __init__(self, name: str, bound: dict[str, str]) -> None:
@@ -90,7 +90,7 @@ def _emptied(space: str) -> str:
     return f"mad.wide.u32 %d1, %lane, 16, %b2; {_copied('%d1', 'global', '%d6', space)}"
 
 
-def _spaces(shape: _Shape) -> list[tuple[str, str, str, str]]:
+def _spaces(shape: Shape) -> list[tuple[str, str, str, str]]:
     """Where memory is: what that is called, declarations, code for the address in %d5 (and in %d6, as the
     space's own load and store take it), and the space's name."""
     shared = ".shared .align 16 .b8 NAMEs[4096];", "mov.u64 %d7, NAMEs; mad.wide.u32 %d6, %tx, 16, %d7;"
@@ -112,7 +112,7 @@ def _spaces(shape: _Shape) -> list[tuple[str, str, str, str]]:
     return []
 
 
-def _stored(prefix: str, size: int, shape: _Shape, buffer: int) -> str:
+def _stored(prefix: str, size: int, shape: Shape, buffer: int) -> str:
     kind = f"b{8 * size}"
     return f"mad.wide.u32 %d8, %lane, {shape.count * size}, %b{buffer};" + " ".join(
         f"st.global.{kind} [%d8+{number * size}], {prefix}{first(prefix) + number};"
@@ -120,14 +120,14 @@ def _stored(prefix: str, size: int, shape: _Shape, buffer: int) -> str:
     )
 
 
-def _register_output(shape: _Shape, size: int) -> Output:
+def _register_output(shape: Shape, size: int) -> Output:
     unit = min(size, 8)
     return Output(unit, THREADS * shape.count * size // unit)
 
 
 def load(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[Trial]:
     """Bytes of memory into registers, which are kept whole."""
-    shape = _Shape(name, bound)
+    shape = Shape(name, bound)
     if shape.total > 16 or shape.space == "param::func":
         return
     policy = ", %d39" if shape.hint else ""
@@ -148,7 +148,7 @@ def load(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[
             yield Trial(text, form, body, (_bytes(),), (_register_output(shape, size),), before)
 
 
-def _constant_load(form: Form, shape: _Shape, what: str, prefix: str, size: int) -> Trial:
+def _constant_load(form: Form, shape: Shape, what: str, prefix: str, size: int) -> Trial:
     """From constant memory each thread at its place, from parameters the same for all."""
     values = _bytes()
     if shape.space == "const":
@@ -170,7 +170,7 @@ def _constant_load(form: Form, shape: _Shape, what: str, prefix: str, size: int)
 
 def store(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[Trial]:
     """Registers into memory that held something else before."""
-    shape = _Shape(name, bound)
+    shape = Shape(name, bound)
     if shape.total > 16:
         return
     policy = ", %d39" if shape.hint else ""
@@ -183,7 +183,7 @@ def store(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator
             {code.replace("%bOUT", "%b2")} {shape.text}
             mad.wide.u32 %d1, %lane, 16, %b0; {_copied("%d6", space, "%d1", "global")}
             mad.wide.u32 %d1, %lane, {shape.count * size}, %b1;
-            {_loaded(prefix, size, shape.count)}
+            {loaded(prefix, size, shape.count)}
             {name} [%d5], {shape.group(prefix)}{policy};
             {_emptied(space)}
             """
@@ -191,7 +191,7 @@ def store(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator
             yield Trial(text, form, body, (_bytes(), given), (Output(4, BYTES // 4),), before)
 
 
-def _loaded(prefix: str, size: int, count: int) -> str:
+def loaded(prefix: str, size: int, count: int) -> str:
     return " ".join(
         f"ld.global.b{8 * size} {prefix}{first(prefix) + number}, [%d1+{number * size}];"
         for number in range(count)
@@ -215,4 +215,4 @@ def move(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[
     yield Trial(f"{name} {halves}", form, body, (_bytes(),), (Output(4, BYTES // 4),))
 
 
-RECIPES = {"ld": load, "ldu": load, "st": store, "mov": move}
+RECIPES = {"ldu": load}

@@ -1,4 +1,4 @@
-"""Trials of barriers that reduce, addresses, matrices, copies and special registers."""
+"""Trials of barriers that reduce, addresses, matrices and copies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from teenycuda_cli.emulator.opcodes.table import Form, supported
+from teenycuda_cli.emulator.opcodes.table import Form
 from tests.hardware.forms import Skipped
 from tests.hardware.inputs import Array
 from tests.hardware.trials import Output, Trial, drawn
@@ -203,77 +203,7 @@ def cp_async(form: Form, name: str, bound: dict[str, str], plain: bool) -> Itera
             )
 
 
-# ----------------------------------------------------------- special registers
-
-_VECTORS = (
-    "%tid",
-    "%ntid",
-    "%ctaid",
-    "%nctaid",
-    "%clusterid",
-    "%nclusterid",
-    "%cluster_ctaid",
-    "%cluster_nctaid",
-)
-_SINGLE = (
-    "%laneid",
-    "%lanemask_eq",
-    "%lanemask_le",
-    "%lanemask_lt",
-    "%lanemask_ge",
-    "%lanemask_gt",
-    "%dynamic_smem_size",
-    "%total_smem_size",
-    "%aggr_smem_size",
-    "%is_explicit_cluster",
-    "%cluster_ctarank",
-    "%cluster_nctarank",
-    "%reserved_smem_offset_begin",
-    "%reserved_smem_offset_end",
-    "%reserved_smem_offset_cap",
-)
-_SHAPES = {
-    "two axes": ((3, 2, 1), (8, 5, 1)),
-    "three axes": ((2, 1, 2), (4, 3, 6)),
-    "one axis": ((2, 1, 1), (100, 1, 1)),
-}
-
-
-def special_registers() -> Iterator[Trial]:
-    """Those whose value the launch alone decides, in grids of one to three axes."""
-    form = next(form for form in supported() if form.opcode == "mov")
-    names = [*(f"{name}.{axis}" for name in _VECTORS for axis in "xyz"), *_SINGLE]
-    for name in names:
-        read = f"mov.u32 %r4, {name};"
-        if name == "%is_explicit_cluster":
-            read = f"mov.pred %p1, {name}; selp.u32 %r4, 1, 0, %p1;"
-        for where, (grid, block) in _SHAPES.items():
-            count = int(np.prod(grid) * np.prod(block))
-            body = f"""
-            mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %tid.z;
-            mad.lo.u32 %r1, %r3, {block[1]}, %r2;
-            mov.u32 %r2, %tid.x; mad.lo.u32 %r1, %r1, {block[0]}, %r2;
-            mov.u32 %r2, %ctaid.z; mov.u32 %r3, %ctaid.y; mad.lo.u32 %r2, %r2, {grid[1]}, %r3;
-            mov.u32 %r3, %ctaid.x; mad.lo.u32 %r2, %r2, {grid[0]}, %r3;
-            mad.lo.u32 %r1, %r2, {int(np.prod(block))}, %r1;
-            {read} mad.wide.u32 %d1, %r1, 4, %b0; st.global.u32 [%d1], %r4;
-            """
-            yield Trial(
-                f"mov d, {name}; {where}",
-                form,
-                body,
-                (),
-                (Output(4, count),),
-                grid=grid,
-                block=block,
-            )
-
-
 RECIPES = {
-    "bar": barrier,
-    "barrier": barrier,
-    "isspacep": isspacep,
-    "cvta": cvta,
     "ldmatrix": ldmatrix,
     "stmatrix": stmatrix,
     "movmatrix": movmatrix,

@@ -84,7 +84,7 @@ def _numbers(name: str, kind: str, count: int) -> Array:
 
 def _load(form: Form, name: str, bound: dict[str, str]) -> Trial:
     types = form.vectors["d"](bound)
-    shared = bound["space"] == "shared"
+    shared = bound["space"].startswith("shared")
     fill = _copied("%b0", "FILL") if shared else ""
     where = "NAMEs" if shared else "%b0"
     instruction = f"{name} {_braced(types, 10)}, [{where}], {PADDED[bound['type']]};"
@@ -98,7 +98,7 @@ def _load(form: Form, name: str, bound: dict[str, str]) -> Trial:
 
 def _store(form: Form, name: str, bound: dict[str, str]) -> Trial:
     types = form.vectors["b"](bound)
-    shared = bound["space"] == "shared"
+    shared = bound["space"].startswith("shared")
     where = "NAMEs" if shared else "%b1"
     fill = _copied("%b1", "FILL") if shared else ""
     back = _copied("%b1", "BACK", back=True) if shared else ""
@@ -125,8 +125,6 @@ def _product(form: Form, name: str, bound: dict[str, str]) -> Trial:
 
 def wmma(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[Trial]:
     """Each form once, in one warp."""
-    if bound.get("space") == "shared::cta":
-        return
     if "load" in bound:
         yield _load(form, name, bound)
     elif "store" in bound:

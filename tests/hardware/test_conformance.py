@@ -23,9 +23,10 @@ from tests.hardware.effects import all_trials
 from tests.hardware.emulated import evaluated
 from tests.hardware.forms import Case
 from tests.hardware.kernels import modules
+from tests.hardware.record import legal
 from tests.hardware.recording import FILE
 from tests.hardware.running import run
-from tests.hardware.trials import Trial, input_digest
+from tests.hardware.trials import Trial, input_digest, trial_modules
 
 LAUNCHED_ONE_IN = 2
 WAITING = FILE.with_name("unrecorded.txt")
@@ -68,6 +69,22 @@ def test_trials_are_those_recorded() -> None:
     recorded = [trial for trial in all_trials() if trial.text in recording()]
     changed = [trial.text for trial in recorded if input_digest(trial) != recording().inputs[trial.text]]
     assert not changed
+
+
+def test_those_that_wait() -> None:
+    """A trial that waits for its outputs assembles, and ends on the emulator."""
+    held = [unheld(trial) for trial in all_trials()]
+    waiting = [each.case for each in held if each is not None and each.kind == "unrecorded"]
+    with open_device("cpu") as device:
+        for module in trial_modules([case for case in waiting if isinstance(case, Trial)]):
+            kept, refused = legal(module)
+            failed = [
+                (outcome.case.text, outcome.failure) for outcome in run(device, kept) if outcome.failure
+            ]
+            wrong = [
+                f"{text}: {reason}" for text, reason in (*((c.text, why) for c, why in refused), *failed)
+            ]
+            assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("trials", trials_by_row())

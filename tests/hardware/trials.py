@@ -55,6 +55,8 @@ class Trial:
     params: tuple[tuple[str, bytes], ...] = ()  # more parameters: declaration, bytes
     settle: Settle | None = None
     shared: int = 0
+    cluster: tuple[int, int, int] | None = None
+    directives: str = ""  # of the entry: ".maxnreg 64"
 
     @property
     def approximate(self) -> bool:
@@ -115,6 +117,7 @@ def _entry(trial: Trial, name: str) -> list[str]:
     text = f"""
     {trial.before}
     .visible .entry {name}({", ".join(parameters)})
+    {trial.directives}
     {{
     .reg .pred %p<20>; .reg .b16 %h<40>; .reg .b32 %r<60>; .reg .b64 %d<40>; .reg .b64 %b<9>;
     .reg .f32 %f<40>; .reg .f64 %g<40>; .reg .b128 %q<4>; .reg .b32 %lane, %tx, %bx, %nx;
@@ -148,7 +151,7 @@ def _launched(device: Device, loaded: LoadedModule, kernel: TrialKernel) -> tupl
         device.write(allocation.address, bytes([_FILL]) * (output.size * output.count))
     params = [allocation.address.to_bytes(8, "little") for allocation in allocations]
     params += [data for _, data in trial.params]
-    config = LaunchConfig(trial.grid, trial.block, None, trial.shared, tuple(params))
+    config = LaunchConfig(trial.grid, trial.block, trial.cluster, trial.shared, tuple(params))
     loaded.function(kernel.name).launch(config, timeout=LIMIT)
     results: Sequence[Array] = [
         np.frombuffer(device.read(allocation.address, allocation.size), f"<u{output.size}").copy()
@@ -164,6 +167,8 @@ def input_digest(trial: Trial) -> str:
     total = hashlib.sha256()
     for text in (trial.before, trial.body, repr((trial.grid, trial.block, trial.outputs, trial.params))):
         total.update(text.encode())
+    if trial.cluster or trial.directives:
+        total.update(f"{trial.cluster} {trial.directives}".encode())
     for array in trial.inputs:
         total.update(np.ascontiguousarray(array).tobytes())
     return total.hexdigest()[:8]
