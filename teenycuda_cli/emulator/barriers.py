@@ -15,6 +15,7 @@ from teenycuda_cli.emulator.lanes import Lanes, Mask
 from teenycuda_cli.emulator.machine import Batch
 from teenycuda_cli.emulator.mbarriers import Parking
 from teenycuda_cli.emulator.opcodes.barrier import CLUSTER_BARRIER, BarrierSite
+from teenycuda_cli.emulator.warps import WARP
 from teenycuda_cli.wording import counted, plural
 
 
@@ -28,6 +29,24 @@ class Arrival:
     contribution: Any
     following: int
     mask: Any  # a bool array
+
+
+def _rows(threads: Any) -> Any:
+    """What is said of each thread of each block, by warp: lanes that a block lacks are zero."""
+    blocks, count = threads.shape
+    return np.pad(threads, ((0, 0), (0, -count % WARP))).reshape(blocks, -1, WARP)
+
+
+def _by_whole_warps(arrived: Any, alive: Any) -> Any:
+    """How many threads of each block a barrier counts: 32 for a warp of which all have come that there are.
+
+    `parallel-synchronization-and-communication-instructions-bar`: the count
+    goes up by the size of a warp, not by the number of its active threads.
+    """
+    arrived = _rows(arrived)
+    there = np.maximum((_rows(alive) | (arrived > 0)).sum(axis=2), 1)
+    count = arrived.sum(axis=2)
+    return (count + (WARP - there) * (count // there)).sum(axis=1)
 
 
 class Barriers:
@@ -101,7 +120,7 @@ class Barriers:
         alive = self._alive(pending)
         living = alive.sum(axis=1)
         split = self._by_barrier()
-        going = self._going(split, living, alive.shape)
+        going = self._going(split, alive)
         if not any(g.any() for g in going.values()):
             if running:
                 return False
@@ -140,20 +159,30 @@ class Barriers:
                 pending[block] = None
         return True
 
-    def _going(self, split: list[tuple[int, Arrival]], living: Any, shape: tuple[int, int]) -> dict[int, Any]:
+    def _going(self, split: list[tuple[int, Arrival]], alive: Any) -> dict[int, Any]:
         """For each barrier, in which blocks all have come that it waits for."""
-        arrived: dict[int, Any] = {}
+        times: dict[int, Any] = {}  # how often each thread has arrived
         expected: dict[int, Any] = {}
         for barrier, arrival in split:
             if not arrival.site.counts:
                 continue
-            here = arrival.mask.reshape(shape).sum(axis=1)
-            wanted = living if arrival.count is None else self._counts(arrival, shape)
+            here = arrival.mask.reshape(alive.shape)
+            if arrival.count is not None:
+                wanted = self._counts(arrival, alive.shape)
+            elif barrier == CLUSTER_BARRIER:
+                wanted = self._by_cluster(alive.sum(axis=1))
+            else:
+                wanted = WARP * _rows(alive).any(axis=2).sum(axis=1)
+            expected[barrier] = np.where(here.any(axis=1), wanted, expected.get(barrier, 0))
+            times[barrier] = times.get(barrier, 0) + here
+        going = {}
+        for barrier, arrived in times.items():
             if barrier == CLUSTER_BARRIER:
-                here, wanted = self._by_cluster(here), self._by_cluster(wanted)
-            arrived[barrier] = arrived.get(barrier, 0) + here
-            expected[barrier] = np.where(here > 0, wanted, expected.get(barrier, 0))
-        return {b: (arrived[b] >= expected[b]) & (arrived[b] > 0) for b in arrived}
+                total = self._by_cluster(arrived.sum(axis=1))
+            else:
+                total = _by_whole_warps(arrived, alive)
+            going[barrier] = (total >= expected[barrier]) & (total > 0)
+        return going
 
     def _by_cluster(self, counts: Any) -> Any:
         """For each block the sum over the blocks of its cluster, all of which are in the batch."""
