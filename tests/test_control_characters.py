@@ -35,7 +35,8 @@ COMMANDS: dict[str, tuple[list[str], int]] = {
     "load a cubin": (["load", "named.cubin", "--arch", "sm_90a"], 0),
     "launch": (LAUNCH, 0),
     "launch without arguments": (["launch", NAME], 2),
-    "launch a cubin": (["launch", "named.cubin"], 2),
+    "launch a cubin": (["launch", "named.cubin", "--device", "cpu"], 5),
+    "signature of a cubin": (["launch", "named.cubin", "--device", "cuda:9", "--dry-run"], 2),
     "dry run": ([*LAUNCH, "--dry-run"], 0),
     "dry run of a cubin": (
         [

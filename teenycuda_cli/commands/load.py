@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 
 import click
 
@@ -12,12 +13,14 @@ from teenycuda_cli.commands.completion import devices
 from teenycuda_cli.commands.option_types import SECONDS, Whole
 from teenycuda_cli.driver.assembly.load_where import load
 from teenycuda_cli.driver.assembly.loading import LoadOptions, LoadResult
+from teenycuda_cli.driver.deadline import remaining, within
 from teenycuda_cli.driver.image import read_image
 from teenycuda_cli.driver.registry import start_device
 from teenycuda_cli.errors import TeenycudaError, UsageError
 from teenycuda_cli.files import is_stdout, write_whole
 from teenycuda_cli.report import load as report
 from teenycuda_cli.report.messages import tell
+from teenycuda_cli.wording import display_name
 
 EXIT_REFUSED = 3
 
@@ -76,14 +79,17 @@ def command(
         teenycuda load kernel.ptx --arch sm_90a --cubin kernel.cubin
         teenycuda load kernel.ptx --arch sm_80 --max-registers 32 --json
     """
+    deadline = None if timeout is None else time.monotonic() + timeout
     try:
         _check_output(file, cubin, as_json)
-        image = read_image(file)
+        image = within(timeout, f"reading {display_name(file)}", lambda: read_image(file))
     except TeenycudaError:
         if device is not None and arch is None:
             start_device(device).check()
         raise
-    options = LoadOptions(entry, opt_level, max_registers, lineinfo, not no_strip, timeout)
+    options = LoadOptions(
+        entry, opt_level, max_registers, lineinfo, not no_strip, remaining(deadline, "loading")
+    )
     result = load(
         image,
         options,

@@ -14,12 +14,15 @@ from teenycuda_cli.driver.arguments.dtypes import Array, storage_dtype
 from teenycuda_cli.driver.arguments.element_types import ElementType
 from teenycuda_cli.driver.arguments.fills import fill
 from teenycuda_cli.driver.arguments.language import Argument, Buffer
+from teenycuda_cli.driver.deadline import remaining
 from teenycuda_cli.driver.device import Allocation, Device
 from teenycuda_cli.driver.memory_size import check_fits
 from teenycuda_cli.errors import UsageError
 
 GUARD_BYTE = 0xA5
 ALIGNMENT = 256
+COPIED_AT_ONCE = 1 << 28
+"""Bytes between two looks at the deadline: a fraction of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,13 @@ def _make(argument: Argument, value: Buffer, seed: int) -> HostBuffer:
 
 
 @contextmanager
-def on_device(device: Device, buffer: HostBuffer, guard: int) -> Iterator[DeviceBuffer]:
-    """The buffer in device memory, its contents copied, between two guard zones of at least `guard` bytes."""
+def on_device(
+    device: Device, buffer: HostBuffer, guard: int, deadline: float | None = None
+) -> Iterator[DeviceBuffer]:
+    """The buffer in device memory, its contents copied, between two guard zones of at least `guard` bytes.
+
+    Raises TimeoutExpired where the deadline passes meanwhile.
+    """
     front = -(-guard // ALIGNMENT) * ALIGNMENT
     size = buffer.before.nbytes
     allocation = device.allocate(front + size + guard, buffer.name)
@@ -98,7 +106,10 @@ def on_device(device: Device, buffer: HostBuffer, guard: int) -> Iterator[Device
             device.fill(allocation.address, GUARD_BYTE, front)
             device.fill(allocation.address + front + size, GUARD_BYTE, guard)
         address = allocation.address + front
-        device.write(address, buffer.before.reshape(-1).view(np.uint8).data)
+        data = buffer.before.reshape(-1).view(np.uint8).data
+        for at in range(0, size, COPIED_AT_ONCE):
+            remaining(deadline, f"{buffer.name} was copied to the device")
+            device.write(address + at, data[at : at + COPIED_AT_ONCE])
         yield DeviceBuffer(allocation, address, size, guard)
     finally:
         device.free(allocation)

@@ -27,6 +27,7 @@ from teenycuda_cli.driver.buffers import (
     read_back,
 )
 from teenycuda_cli.driver.checks.comparison import Comparison, compare
+from teenycuda_cli.driver.deadline import remaining, within
 from teenycuda_cli.driver.device import (
     Allocation,
     BenchOptions,
@@ -38,11 +39,11 @@ from teenycuda_cli.driver.device import (
 )
 from teenycuda_cli.driver.geometry import check_geometry, check_shared
 from teenycuda_cli.driver.plan import Check, LaunchRequest, Notice, Plan, View, make_plan
-from teenycuda_cli.driver.registry import DeviceStart, check_spec, start_device
+from teenycuda_cli.driver.registry import DeviceStart, look_up, start_device
 from teenycuda_cli.driver.results import ArgumentResult, DeviceName, LaunchReport, Shown, Timing
 from teenycuda_cli.driver.saving import write_save
 from teenycuda_cli.driver.scratch import scratch
-from teenycuda_cli.errors import DeviceFault, TeenycudaError, TimeoutExpired
+from teenycuda_cli.errors import DeviceFault, TeenycudaError
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.benching.measuring import Measurement
@@ -67,16 +68,15 @@ def launch(
     """
     began = time.monotonic()
     deadline = began + request.timeout if request.timeout is not None else None
-    if started is None and not request.dry_run:
+    if request.dry_run:
+        return _dry_run(request, notice, deadline)
+    if started is None:
         started = start_device(request.device)
     try:
-        plan = make_plan(request, notice, deadline)
+        plan = _planned(request, notice, deadline, started.is_emulator)
     except TeenycudaError:
-        if started is not None:
-            started.check()
+        started.check()
         raise
-    if started is None:
-        return _dry_run(request, plan)
     with started.open(notice) as device:
         _check_geometry(plan, device.limits, device.name)
         if request.graph and device.kind == "cpu":
@@ -90,27 +90,32 @@ def launch(
         for name in _unstable(plan, ran):
             notice(f"{name}: other bytes after benching than after the first launch")
         told = DeviceName(device.kind, device.name, device.arch)
-    report = replace(
-        _report(plan, ran.after, told),
-        comparisons=_compared(plan, ran),
-        overwritten=ran.overwritten,
-        findings=tuple(ran.outcome.findings),
-        printf=ran.outcome.printf,
-        saved=tuple(save for save, _ in plan.saves),
-        bench=ran.bench,
-    )
+    left = remaining(deadline, "what came out was looked at")
+    report = within(left, "looking at what came out", lambda: _ran_report(plan, ran, told))
     for save, view in plan.saves:
+        remaining(deadline, f"{save.path} was written")
         write_save(save, view.buffer.element, view.of(ran.after[view.buffer.name]))
     total_ms = (time.monotonic() - began) * 1e3
     return replace(report, timing=Timing(ran.load_ms, ran.outcome.kernel_ms, total_ms))
 
 
-def _dry_run(request: LaunchRequest, plan: Plan) -> LaunchReport:
+def _planned(
+    request: LaunchRequest, notice: Notice, deadline: float | None, emulated: Callable[[], bool]
+) -> Plan:
+    """The plan, made before the deadline: nothing can interrupt numpy while it fills a buffer."""
+    left = remaining(deadline, "anything was read")
+    return within(left, "preparing the launch", lambda: make_plan(request, notice, deadline, emulated))
+
+
+def _dry_run(request: LaunchRequest, notice: Notice, deadline: float | None) -> LaunchReport:
     """The report of a launch that does not happen, held to what every device allows."""
-    kind, _ = check_spec(request.device)
+    device = look_up(request.device, notice)
+    plan = _planned(request, notice, deadline, lambda: device is not None and device.kind == "cpu")
     _check_geometry(plan, Limits(), "a device")
     before = {name: buffer.before for name, buffer in plan.buffers.items()}
-    return _report(plan, before, DeviceName(kind, None, None))
+    told = DeviceName(device.kind, device.name, device.arch) if device else DeviceName("cuda", None, None)
+    left = remaining(deadline, "the buffers were looked at")
+    return within(left, "looking at the buffers", lambda: _report(plan, before, told))
 
 
 def _check_geometry(plan: Plan, limits: Limits, device: str) -> None:
@@ -139,13 +144,14 @@ def _run(
     with ExitStack() as stack:
         began = time.perf_counter()
         image = plan.ptx if device.kind == "cpu" and plan.ptx is not None else plan.image
-        function = stack.enter_context(device.load(image, timeout=_remaining(deadline))).function(
-            plan.kernel.name
-        )
+        module = stack.enter_context(device.load(image, timeout=remaining(deadline, "the file was loaded")))
+        # A GPU has built the kernel by now, and lets no other thread at its context.
+        left = remaining(deadline, "the kernel was built") if device.kind == "cpu" else None
+        function = within(left, f"building {plan.kernel.name}", lambda: module.function(plan.kernel.name))
         load_ms = (time.perf_counter() - began) * 1e3
         check_shared(plan.geometry.shared_bytes, function.info.static_shared, device.limits, device.name)
         places = {
-            name: stack.enter_context(on_device(device, buffer, guard))
+            name: stack.enter_context(on_device(device, buffer, guard, deadline))
             for name, buffer in plan.buffers.items()
         }
         kernel = plan.kernel
@@ -169,7 +175,7 @@ def _run(
             graph=request.graph and device.kind == "cuda",
         )
         with progress(kernel.name):
-            outcome = function.launch(config, timeout=_remaining(deadline))
+            outcome = function.launch(config, timeout=remaining(deadline, "the launch"))
         after = first = _read_all(device, plan, places)
         bench = None
         if request.bench:
@@ -207,18 +213,9 @@ def _measure(
 ) -> Measurement:
     from teenycuda_cli.driver.benching.measuring import Used, measure  # noqa: PLC0415  (most launches time nothing)
 
-    timeout = _remaining(deadline)
+    timeout = remaining(deadline, "the kernel was timed")
     buffers = [Used(*each) for each in used]
     return measure(device, function, config, options, used=buffers, zeroed=scratches, timeout=timeout)
-
-
-def _remaining(deadline: float | None) -> float | None:
-    if deadline is None:
-        return None
-    remaining = deadline - time.monotonic()
-    if remaining <= 0:
-        raise TimeoutExpired("--timeout passed before the launch")
-    return remaining
 
 
 def _packed(
@@ -235,6 +232,18 @@ def _packed(
         )
         packed.append(address.to_bytes(POINTER_BYTES, "little"))
     return tuple(packed)
+
+
+def _ran_report(plan: Plan, ran: _Ran, device: DeviceName) -> LaunchReport:
+    return replace(
+        _report(plan, ran.after, device),
+        comparisons=_compared(plan, ran),
+        overwritten=ran.overwritten,
+        findings=tuple(ran.outcome.findings),
+        printf=ran.outcome.printf,
+        saved=tuple(save for save, _ in plan.saves),
+        bench=ran.bench,
+    )
 
 
 def _report(plan: Plan, after: Mapping[str, Array], device: DeviceName) -> LaunchReport:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from teenycuda_cli.binary import entries
 from teenycuda_cli.binary.model import Cubin, Fatbin, Kernel
 from teenycuda_cli.driver.image import Image, image_of
-from teenycuda_cli.errors import FileError
+from teenycuda_cli.errors import FileError, UnsupportedError
 from teenycuda_cli.ptx.signatures import Function, Module
 
 
@@ -19,6 +19,15 @@ def ptx_inside(image: Image) -> Image | None:
             if entry.kind == "ptx" and entry.payload:
                 return image_of(entry.payload.rstrip(b"\0"), image.name)
     return None
+
+
+def not_emulated(image: Image) -> UnsupportedError:
+    """That the emulator cannot run a file which holds machine code alone; to be raised by the caller."""
+    return UnsupportedError(
+        f"the emulator runs PTX, and this {image.kind} holds machine code alone",
+        file=image.name,
+        hint="give the PTX that it was made from, or run it on a GPU with --device cuda",
+    )
 
 
 def _kernels(image: Image) -> tuple[Kernel, ...]:

@@ -122,11 +122,14 @@ class _Options:
     saves: tuple[Save, ...]
 
 
-def make_plan(request: LaunchRequest, notice: Notice, deadline: float | None) -> Plan:
+def make_plan(
+    request: LaunchRequest, notice: Notice, deadline: float | None, emulated: Callable[[], bool]
+) -> Plan:
     """Read, parse, choose the entry, match the arguments, fill the buffers, work out what is expected.
 
-    `notice` gets lines for standard error. Raises every error of a command
-    line that does not fit: UsageError, FileError, PtxSyntaxError.
+    `notice` gets lines for standard error, `emulated` tells whether the device
+    is the emulator. Raises every error of a command line that does not fit:
+    UsageError, FileError, PtxSyntaxError, UnsupportedError.
     """
     grid = parse_dim3(request.grid, "--grid") if request.grid is not None else None
     block = parse_dim3(request.block, "--block") if request.block is not None else None
@@ -141,6 +144,10 @@ def make_plan(request: LaunchRequest, notice: Notice, deadline: float | None) ->
         arguments=len(options.arguments),
         notice=notice,
     )
+    if program.ptx is None and emulated():
+        from teenycuda_cli.driver.machine_code import not_emulated  # noqa: PLC0415  (not for PTX)
+
+        raise not_emulated(image)
     kernel = program.kernel
     if request.cooperative:
         kernel = replace(kernel, cooperative=True)

@@ -56,6 +56,16 @@ class DeviceStart:
         if self._start is not None and self._kind != "auto":
             self._start.wait()
 
+    def is_emulator(self) -> bool:
+        """Whether it is the emulator, of `auto` where there is no GPU: then the driver is waited for."""
+        if self._start is None or self._kind != "auto":
+            return self._start is None
+        try:
+            self._start.wait()
+        except DeviceNotFound:
+            return True
+        return False
+
     def open(self, notice: Notice | None = None) -> Device:
         """The device, ready to use as a context manager.
 
@@ -122,6 +132,31 @@ def foresee(words: Sequence[str]) -> DeviceStart | None:
 def open_device(spec: str, notice: Notice | None = None, *, cache: bool = True) -> Device:
     """The device of that name, as `start_device` and `open` in one step."""
     return start_device(spec, cache=cache).open(notice)
+
+
+def look_up(spec: str, notice: Notice | None = None) -> DeviceProperties | None:
+    """What a launch on the device of that name would run on, with no context made on any.
+
+    `auto` tells `notice` where it is not a GPU. None for a GPU asked for by
+    name that is not there.
+    """
+    from teenycuda_cli.driver.cuda.library import detect  # noqa: PLC0415  (not for a launch)
+    from teenycuda_cli.driver.properties import emulator_properties  # noqa: PLC0415  (as above)
+
+    kind, number = check_spec(spec)
+    if kind == "cpu":
+        return emulator_properties()
+    try:
+        version, count = detect()
+    except DeviceNotFound as missing:
+        if kind == "cuda":
+            return None
+        if notice:
+            notice(f"the embedded emulator would run it: {missing.message}")
+        return emulator_properties()
+    from teenycuda_cli.driver.cuda.properties import cuda_properties  # noqa: PLC0415  (as above)
+
+    return dict(enumerate(cuda_properties(version, count))).get(number or 0)
 
 
 def list_devices(notice: Notice | None = None) -> tuple[DeviceProperties, ...]:

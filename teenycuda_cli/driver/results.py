@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeviceName:
-    """The device that ran, or, of a dry run, the one asked for (name and arch None)."""
+    """The device that ran, or would run; name and arch None of a GPU that is not there."""
 
     kind: str
     name: str | None

@@ -158,9 +158,9 @@ def _headline(report: LaunchReport, paint: Paint) -> str:
         if size:
             words.append(f"{counted(size, 'byte')} of {name} scratch")
     layout = ", ".join(words)
+    device = f"{report.device.name} ({report.device.arch})" if report.device.name else report.device.kind
     if report.timing is None:
-        return f"{paint.strong(report.kernel)} would run on {report.device.kind}: {layout}"
-    device = f"{report.device.name} ({report.device.arch})"
+        return f"{paint.strong(report.kernel)} would run on {device}: {layout}"
     return f"{paint.strong(report.kernel)} on {device}: {layout}, {_duration(report.timing.kernel_ms)}"
 
 

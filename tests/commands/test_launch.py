@@ -530,7 +530,7 @@ def test_a_store_past_the_end(launch: Launch, device: str) -> None:
     ("shift", "says", "first"),
     [
         ("2", "at offset 32 (0 bytes past its end) with 0x44, 8 bytes in all", 32),
-        ("-1", "at offset -1 (1 bytes before its start) with 0x41, 4 bytes in all", -1),
+        ("-1", "at offset -1 (1 byte before its start) with 0x41, 4 bytes in all", -1),
     ],
 )
 def test_guard_zones_tell_offset_and_value(launch: Launch, shift: str, says: str, first: int) -> None:
@@ -696,10 +696,73 @@ def test_machine_code(tmp_path: Path) -> None:
         "--arg",
         "ptr:32xf32",
     )
-    bare = command(*words, "--arg", "2.5", "--arg", "32", "--dry-run")
+    on_gpu = [word.replace("cpu", "cuda:9") for word in words]
+    bare = command(*on_gpu, "--arg", "2.5", "--arg", "32", "--dry-run")
     assert bare.returncode == 2
     assert "parameter 2 (4 bytes at offset 16)" in bare.stderr
-    typed = (*words, "--arg", "f32:2.5", "--arg", "i32:32")
-    dry = json.loads(command(*typed, "--dry-run", "--json").stdout)
+    typed = ("--arg", "f32:2.5", "--arg", "i32:32")
+    dry = json.loads(command(*on_gpu, *typed, "--dry-run", "--json").stdout)
     assert [p["bytes"] for p in dry["params"]] == [None, None, "00002040", "20000000"]
-    assert command(*typed).returncode == 5
+    for given in (words[:4], words, (*words, *typed), (*words, *typed, "--dry-run")):
+        refused = command(*given)
+        assert refused.returncode == 5, refused.stderr
+        assert "this cubin holds machine code alone" in refused.stderr
+
+
+# ---------------------------------------------------------- what is waited for
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["launch", "-", "--device", "cpu"],
+        ["launch", "fifo", "--device", "cpu"],
+        ["launch", "scale.ptx", "--device", "cpu", *SCALED, "--meta", "fifo"],
+        ["launch", "scale.ptx", "--device", "cpu", *SCALED, "--expect", "y=@fifo"],
+        ["launch", "scale.ptx", "--device", "cpu", *(w.replace("=randn", "@fifo") for w in SCALED)],
+        [
+            "launch",
+            "scale.ptx",
+            "--device",
+            "cpu",
+            *(w.replace("=randn", "@fifo") for w in SCALED),
+            "--dry-run",
+        ],
+        ["load", "-", "--arch", "sm_90"],
+        ["load", "fifo", "--device", "cpu"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("json_option", [[], ["--json"]])
+def test_the_timeout_is_watched_while_a_launch_is_prepared(
+    words: list[str], json_option: list[str], tmp_path: Path
+) -> None:
+    """Whatever takes longer before the kernel runs: here, files and buffers that never come."""
+    (tmp_path / "scale.ptx").write_text(kernels.HEADER + kernels.SCALE)
+    os.mkfifo(tmp_path / "fifo")
+    program = [sys.executable, "-m", "teenycuda_cli", *words, "--timeout", "1", *json_option]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path, env=environment
+    ) as running:
+        assert running.stdout is not None
+        out = running.stdout.read()
+        assert running.wait(60) == 6
+    if json_option:
+        assert json.loads(out)["error"]["kind"] == "timeout"
+
+
+def test_a_dry_run_tells_the_device_that_a_launch_would_take(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name; of a GPU asked for by name that is not there, no more than that."""
+    monkeypatch.setattr("teenycuda_cli.driver.cuda.library.LIBRARY", "libnothing.so")
+    words = (*SCALED, "--dry-run")
+    taken = {"kind": "cpu", "name": "embedded emulator", "arch": "sm_90"}
+    for device in ("auto", "cpu"):
+        done = launch("scale", *words, on=device)
+        assert "would run on embedded emulator (sm_90)" in done.out
+        assert ("no NVIDIA driver" in done.err) == (device == "auto")
+        assert launch("scale", *words, "--json", on=device).document["device"] == taken
+    done = launch("scale", *words, "--json", on="cuda")
+    assert done.document["device"] == {"kind": "cuda", "name": None, "arch": None}

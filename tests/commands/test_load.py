@@ -249,8 +249,9 @@ def test_the_emulator_takes_or_names_what_it_lacks(load: Load, load_json: LoadJs
     assert [kernel["name"] for kernel in document["kernels"]] == ["vector_add"]
     assert load(VECTOR_ADD, "--device", "cpu", "--cubin", tmp_path / "k.cubin")[0] == 2
     code, _, err = load(TESTS / "binary" / "several.cubin", "--device", "cpu")
-    assert code == 3
+    assert code == 5
     assert "PTX" in err
+    assert load(TESTS / "binary" / "add.plain.fatbin", "--device", "cpu")[0] == 0, "it holds PTX"
     assert os.listdir(tmp_path) == []
 
 

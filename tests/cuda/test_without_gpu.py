@@ -236,3 +236,22 @@ def test_launch_uses_the_cache(run_faked: Run, store: str, tmp_path: Path) -> No
     log = tmp_path / "calls"
     run_faked("launch", store, *LAUNCH, "--device", "cuda", LOG=str(log))
     assert "cache_on" in log.read_text().split()
+
+
+@pytest.mark.parametrize(("device", "name"), [("auto", "Fake GPU"), ("cuda:1", "Fake GPU"), ("cuda:2", None)])
+def test_a_dry_run_tells_the_gpu(run_faked: Run, store: str, device: str, name: str | None) -> None:
+    """The one that a launch would take, by its name, with no context made on it."""
+    words = ("launch", store, *LAUNCH, "--device", device, "--dry-run")
+    result = run_faked(*words, "--json", COUNT=2, cuDevicePrimaryCtxRetain=46)
+    assert result.returncode == 0, result.stderr
+    told = json.loads(result.stdout)["device"]
+    assert (told["kind"], told["name"]) == ("cuda", name)
+    assert f"would run on {name or 'cuda'}" in run_faked(*words, COUNT=2).stdout
+
+
+def test_machine_code_without_a_gpu_is_refused_at_once(run_faked: Run) -> None:
+    """Where `auto` comes to the emulator, before any argument is asked for; not where there is a GPU."""
+    cubin = str(Path(__file__).parents[1] / "binary" / "add.sm90a.cubin")
+    assert run_faked("launch", cubin, cuInit=100).returncode == 5
+    assert run_faked("launch", cubin, "--dry-run", cuInit=100).returncode == 5
+    assert run_faked("launch", cubin).returncode == 2

@@ -5,9 +5,11 @@ from __future__ import annotations
 from teenycuda_cli.binary import Fatbin
 from teenycuda_cli.driver.assembly.loading import LoadedKernel, LoadOptions, LoadResult, load_for_arch
 from teenycuda_cli.driver.assembly.usage import EntryUsage
+from teenycuda_cli.driver.deadline import within
 from teenycuda_cli.driver.image import Image
+from teenycuda_cli.driver.machine_code import not_emulated, ptx_inside
 from teenycuda_cli.driver.registry import Notice, open_device, start_device
-from teenycuda_cli.errors import AssembleError, PtxSyntaxError, UsageError
+from teenycuda_cli.errors import PtxSyntaxError, UsageError
 
 
 def load(
@@ -38,7 +40,8 @@ def load(
     if device == "cpu":
         if cubin:
             raise UsageError("the emulator makes no machine code", hint="give --arch with --cubin")
-        return _load_on_emulator(image, options, notice)
+        what = f"loading {image.name}"
+        return within(options.timeout, what, lambda: _load_on_emulator(image, options, notice))
     started = start_device(device or "auto", cache=cache)
     gpu = started.open_gpu(notice, _without_gpu(image))
     if gpu is None:
@@ -72,9 +75,10 @@ def _without_gpu(image: Image) -> str:
 def _load_on_emulator(image: Image, options: LoadOptions, notice: Notice) -> LoadResult:
     """Whether the emulator takes a file; UnsupportedError with all that it lacks where it does not."""
     if image.kind != "ptx":
-        raise AssembleError(
-            f"is a {image.kind}: the emulator runs PTX only", file=image.name, hint="give --arch, or the PTX"
-        )
+        ptx = ptx_inside(image)
+        if ptx is None:
+            raise not_emulated(image)
+        image = ptx
     image = _readable(image, options)
     names = [entry.name for entry in image.module.entries if entry.defined]
     if options.entry is not None and options.entry not in names:

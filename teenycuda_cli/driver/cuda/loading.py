@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from cuda.bindings import driver
 
 from teenycuda_cli.driver.cuda.check import check
-from teenycuda_cli.driver.cuda.deadline import within
 from teenycuda_cli.driver.cuda.jit import JitError, JitLog, JitOptions, link_cubin, load_module
 from teenycuda_cli.driver.cuda.module import CudaModule
+from teenycuda_cli.driver.deadline import within
 from teenycuda_cli.errors import TimeoutExpired
 from teenycuda_cli.ptx.strip import strip as strip_debug
 
@@ -83,8 +83,8 @@ def _within(device: CudaDevice, timeout: float | None, what: str, work: Callable
 
     try:
         return within(timeout, what, in_context)
-    except TimeoutExpired:
-        device.abandoned = True
+    except TimeoutExpired as expired:
+        device.abandoned = expired.abandon = True
         raise
 
 

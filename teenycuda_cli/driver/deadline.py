@@ -1,8 +1,9 @@
-"""Running what cannot be interrupted under a deadline."""
+"""`--timeout`: what is left of it, and running what cannot be interrupted under it."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -12,10 +13,7 @@ Result = TypeVar("Result")
 
 
 def within(timeout: float | None, what: str, work: Callable[[], Result]) -> Result:
-    """What `work` returns or raises; TimeoutExpired, with `work` left running, after `timeout` seconds.
-
-    The process must then be ended without waiting for `work`.
-    """
+    """What `work` returns or raises; TimeoutExpired, with `work` left running, after `timeout` seconds."""
     if timeout is None:
         return work()
     results: list[Result] = []
@@ -34,4 +32,14 @@ def within(timeout: float | None, what: str, work: Callable[[], Result]) -> Resu
         raise failures[0]
     if results:
         return results[0]
-    raise TimeoutExpired(f"{what} took longer than {timeout:.3g} s", abandon=True)
+    raise TimeoutExpired(f"{what} took longer than {timeout:.3g} s")
+
+
+def remaining(deadline: float | None, before: str) -> float | None:
+    """Seconds until a deadline (of `time.monotonic`), None where there is none; TimeoutExpired behind it."""
+    if deadline is None:
+        return None
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutExpired(f"--timeout passed before {before}")
+    return left
