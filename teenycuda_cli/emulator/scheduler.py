@@ -341,7 +341,8 @@ class Scheduler:
             group = np.bitwise_or.reduce(groups, axis=1, keepdims=True)
             partners = from_warps(lanes, (group >> np.arange(WARP, dtype=np.uint32) & 1).astype(bool))
             for other, waiting in elsewhere.items():
-                self._met[other] = waiting & partners | self._met.get(other, np.False_)
+                if (met := waiting & partners).any():
+                    self._met[other] = met | self._met.get(other, np.False_)
         return self._part(block, mask, ready, pending)
 
     @staticmethod

@@ -153,3 +153,21 @@ def test_policies_are_words_of_an_sm_90(form: str) -> None:
     session = Session(kernel(body))
     session.launch(session.buffer("out", np.zeros(1, np.uint64)))
     assert hex(session.values("out", np.uint64)[0]) == hex(POLICIES[form])
+
+
+@pytest.mark.parametrize("threads", [1, 33, 70])
+def test_a_part_of_a_warp_counts_as_a_warp(threads: int) -> None:
+    """A barrier with a thread count is over when all warps have come, the last one with fewer threads too."""
+    body = "mov.u32 %r6, 7; setp.ge.u32 %p1, %r76, 0; setp.lt.u32 %p2, %r76, 32; @!%p2 bra LATE;"
+    count = -(-threads // 32) * 32
+    body += f"bar.sync 1, {count}; bra END; LATE: bar.sync 1, {count}; END:"
+    body += f"barrier.cta.red.popc.u32 %r6, 3, {count}, %p1;"
+    got = run(kernel(body + store("%r6")), 2 * threads, grid=(2,), block=(threads,))
+    np.testing.assert_array_equal(got, np.full(2 * threads, threads))
+
+
+def test_a_warp_some_of_whose_threads_have_ended_counts_as_a_warp() -> None:
+    """Those that are left come for all 32."""
+    body = "and.b32 %r1, %r76, 3; setp.eq.u32 %p1, %r1, 0; @%p1 exit; bar.sync 1, 64;"
+    got = run(kernel(body + store("%r79")), 64, block=(64,))
+    np.testing.assert_array_equal(got, np.where(np.arange(64) % 4 == 0, 0, np.arange(64)))

@@ -130,3 +130,17 @@ def test_those_that_have_met_wait_again_at_the_next_barrier() -> None:
     """
     text = entry(INDEX + body + store("%r6"), before=".shared .align 4 .b8 s[256];")
     np.testing.assert_array_equal(run(text, 64, block=(64,)), np.full(64, 190, np.uint32))
+
+
+def test_groups_that_meet_apart_leave_other_meetings_alone() -> None:
+    """Three parts of a warp, each at a barrier of its own, go on though none has lanes at the others'."""
+    parts = [f"P{n}: bar.warp.sync {0xFF << 8 * n:#x}; st.shared.u32 [%r2], %r76; bra E;" for n in range(4)]
+    body = f"""
+    mov.u32 %r2, s; mad.lo.u32 %r2, %r76, 4, %r2; shr.u32 %r3, %r76, 3;
+    T: .branchtargets P0, P1, P2, P3;
+    brx.idx %r3, T;
+    {" ".join(parts)}
+    E: ld.shared.u32 %r4, [%r2];
+    """
+    text = entry(INDEX + body + store("%r4"), before=".shared .align 4 .b8 s[128];")
+    np.testing.assert_array_equal(run(text, 32, block=(32,)), np.arange(32, dtype=np.uint32))
