@@ -21,7 +21,13 @@ from teenycuda_cli.driver.checks.expectations import (
     expected_values,
     parse_expectation,
 )
-from teenycuda_cli.driver.checks.tolerance import Tolerance, ToleranceOption, parse_tolerance, tolerance_for
+from teenycuda_cli.driver.checks.tolerance import (
+    Tolerance,
+    ToleranceOption,
+    parse_tolerance,
+    tolerance_for,
+    without_effect,
+)
 from teenycuda_cli.driver.device import BenchOptions
 from teenycuda_cli.driver.geometry import Geometry, choose_block, choose_cluster, parse_dim3
 from teenycuda_cli.driver.image import Image, read_image
@@ -173,7 +179,7 @@ def make_plan(
         arguments=options.arguments,
         buffers=buffers,
         bindings=bindings,
-        checks=_checks(request, options, bindings, views, deadline),
+        checks=_checks(request, options, bindings, views, deadline, notice),
         saves=_saves(request, options, views),
         shows=tuple(_view(views, name, "--show") for name in request.show),
         global_scratch_bytes=scratch_bytes(kernel.global_scratch_size, geometry.blocks, "global"),
@@ -217,10 +223,13 @@ def _checks(
     bindings: Sequence[Binding],
     views: Mapping[str, View],
     deadline: float | None,
+    notice: Notice,
 ) -> tuple[Check, ...]:
     for option in options.tolerances:
         if option.name is not None:
             _view(views, option.name, "--tol")
+    for line in without_effect(options.tolerances, [each.name for each in options.expectations]):
+        notice(line)
     values = _operands(options.arguments, bindings, views) if options.expectations else {}
     checks = []
     for expectation in options.expectations:

@@ -766,3 +766,35 @@ def test_a_dry_run_tells_the_device_that_a_launch_would_take(
         assert launch("scale", *words, "--json", on=device).document["device"] == taken
     done = launch("scale", *words, "--json", on="cuda")
     assert done.document["device"] == {"kind": "cuda", "name": None, "arch": None}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--tol", "1e-3"], ["--tol 1e-3 has no effect: there is no --expect"]),
+        (
+            ["--tol", "x:1", "--tol", "y:1", "--expect", "y=a*x"],
+            ["--tol x:1 has no effect: no --expect is about x"],
+        ),
+        (
+            ["--tol", "1e-3", "--tol", "1", "--expect", "y=a*x"],
+            ["--tol 1e-3 has no effect: another --tol counts"],
+        ),
+        (
+            ["--tol", "rtol=1", "--tol", "y:1e-3", "--expect", "y=a*x"],
+            ["--tol rtol=1 has no effect: another --tol"],
+        ),
+        (["--tol", "rtol=1", "--tol", "y:1e-3", "--expect", "y=a*x", "--expect", "x=x"], []),
+        (["--tol", "rtol=1", "--tol", "y:atol=1", "--expect", "y=a*x"], []),
+    ],
+)
+def test_a_tolerance_that_holds_for_nothing_is_named(
+    launch: Launch, words: list[str], told: list[str]
+) -> None:
+    """It is no mistake that ends the launch, and not passed over in silence."""
+    for option in ([], ["--json"], ["--dry-run"]):
+        done = launch("scale", *SCALED, *words, *option, on="cpu")
+        assert done.code == 0
+        lines = done.err.splitlines()
+        assert len(lines) == len(told)
+        assert all(line.startswith(begun) for line, begun in zip(lines, told, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from teenycuda_cli.driver.arguments.element_types import ElementType
@@ -24,8 +24,9 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class ToleranceOption:
-    """One `--tol`: for a buffer, or for all (name None); None is not given."""
+    """One `--tol`, as given: for a buffer, or for all (name None); None is not given."""
 
+    text: str
     name: str | None
     rtol: float | None
     atol: float | None
@@ -53,7 +54,7 @@ def parse_tolerance(text: str) -> ToleranceOption:
         if key in given:
             raise UsageError(f"--tol {text}: {key} stands twice", hint=f"expected {USAGE}")
         given[key] = _checked(text, number)
-    return ToleranceOption(name or None, given.get("rtol"), given.get("atol"), given.get("ulp"))
+    return ToleranceOption(text, name or None, given.get("rtol"), given.get("atol"), given.get("ulp"))
 
 
 def _checked(text: str, number: str) -> float:
@@ -68,10 +69,30 @@ def tolerance_for(name: str, element: ElementType, options: Sequence[ToleranceOp
 
     What none gives keeps the type's default, but `ulp` alone stands for itself.
     """
-    chosen: dict[str, float] = {}
-    for option in sorted(options, key=lambda option: option.name is not None):
-        if option.name in {None, name}:
-            values = {"rtol": option.rtol, "atol": option.atol, "ulp": option.ulp}
-            chosen |= {key: value for key, value in values.items() if value is not None}
+    chosen = {key: getattr(option, key) for key, option in _chosen(name, options).items()}
     default = 0.0 if set(chosen) == {"ulp"} else element.rtol
     return Tolerance(chosen.get("rtol", default), chosen.get("atol", default), chosen.get("ulp"))
+
+
+def without_effect(options: Sequence[ToleranceOption], checked: Collection[str]) -> Iterator[str]:
+    """A line for each `--tol` that holds for none of the buffers that are checked, with the reason."""
+    used = [option for name in checked for option in _chosen(name, options).values()]
+    for option in options:
+        if any(option is each for each in used):
+            continue
+        if not checked:
+            reason = "there is no --expect"
+        elif option.name not in {None, *checked}:
+            reason = f"no --expect is about {option.name}"
+        else:
+            reason = "another --tol counts before it"
+        yield f"--tol {option.text} has no effect: {reason}"
+
+
+def _chosen(name: str, options: Sequence[ToleranceOption]) -> dict[str, ToleranceOption]:
+    """Which option tells the rtol, atol and ulp of a buffer."""
+    chosen: dict[str, ToleranceOption] = {}
+    for option in sorted(options, key=lambda option: option.name is not None):
+        if option.name in {None, name}:
+            chosen |= {key: option for key in ("rtol", "atol", "ulp") if getattr(option, key) is not None}
+    return chosen
