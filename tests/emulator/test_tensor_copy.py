@@ -252,6 +252,14 @@ def test_there_is_a_coordinate_for_each_axis(coordinates: str) -> None:
         session.launch(session.buffer("t", np.zeros(32, np.uint32)))
 
 
+def test_all_of_a_map_is_copied() -> None:
+    """ptxas takes no other size than 128."""
+    name = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned"
+    session = Session(kernel(f"{name} [%d0], [map], 64; ret;", "t"))
+    with pytest.raises(UnsupportedError, match="is 64, not 128"):
+        session.launch(session.buffer("t", np.zeros(32, np.uint32)))
+
+
 def test_im2col_is_named() -> None:
     """What no instruction of PTX tells the layout of is refused by name."""
     body = "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%d0, {%r1, %r2, %r3}], {%h1}; ret;"

@@ -171,15 +171,6 @@ STORE = (
         space=SPACE,
         type=ALL,
     ),
-    row(
-        "st",
-        ".async{.weak}{.ss}.mbarrier::complete_tx::bytes{.ss2}{.vec}.type",
-        "[b64], type, [b64]",
-        ss="shared::cluster shared::cta",
-        ss2="shared::cluster",
-        vec="v2 v4",
-        type="b32 u64",
-    ),
 )
 CACHE = (
     row(
@@ -283,11 +274,6 @@ ASYNC = (
         "[$shared_array]",
         space="shared shared::cta shared::cluster",
     ),
-    row("cp", ".async.bulk{.read}.wait_group{.read}", "0"),
-    row("cp", ".async.bulk.commit_group"),
-    row("cp", ".async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "[b32], [b64], b32, [b32]"),
-    row("cp", ".async.bulk.global.shared::cta.bulk_group", "[b64], [b32], b32"),
-    row("cp", ".async.bulk.prefetch.L2.global", "[b64], b32"),
 )
 _MB = "shared shared::cta shared::cluster"
 MBARRIER = (
@@ -447,13 +433,6 @@ ATOMIC = (
         scope="gpu sys",
         hint=HINT,
         type="f16 bf16 f16x2 bf16x2 f32 f64",
-    ),
-    row(
-        "red",
-        ".async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type",
-        "[b64], type, [b64]",
-        op="add inc",
-        type="u32 u64",
     ),
     row(
         "multimem",

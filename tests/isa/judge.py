@@ -18,7 +18,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from tests.isa import effects, matrices, values
+from tests.isa import bulk, effects, matrices, values
 from tests.isa.emulated import lacking
 from tests.isa.grammar import first_line, module
 from tests.isa.lists import EXCESS, LACKING, renew
@@ -33,7 +33,7 @@ _LINE = re.compile(r"forms\.ptx, line (\d+); (?:error|fatal)")
 
 def candidates() -> Iterator[str]:
     """Every form of every row, each once."""
-    rows = (*values.ROWS, *effects.ROWS, *matrices.ROWS)
+    rows = (*values.ROWS, *effects.ROWS, *bulk.ROWS, *matrices.ROWS)
     yield from dict.fromkeys(form for row in rows for form in row.forms())
 
 

@@ -158,8 +158,9 @@ class CopyMap:
 )
 def cp_fenceproxy(emit: Emitter, op: Op) -> None:
     """Copy a map that was made in shared memory to where it is used."""
-    to, origin, _ = op.operands
+    to, origin, size = op.operands
     assert isinstance(to, Place)
     assert isinstance(origin, Place)
+    constant(emit, op, size, (SIZE,))
     run = emit.bind(CopyMap(op, emit.program, to.offset, origin.offset))
     emit.call(op, [], run, (emit.argument(to.base, "b64"), emit.argument(origin.base, "b64"), MASK))
