@@ -1,4 +1,4 @@
-"""Rows of copies in bulk and of tensors, of what makes maps of tensors, and of stores that an mbarrier counts."""
+"""Rows of copies in bulk and of tensors, of maps of tensors, and of stores that an mbarrier counts."""
 
 from __future__ import annotations
 
