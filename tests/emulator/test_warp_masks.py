@@ -136,7 +136,7 @@ def test_groups_that_meet_apart_leave_other_meetings_alone() -> None:
     """Three parts of a warp, each at a barrier of its own, go on though none has lanes at the others'."""
     parts = [f"P{n}: bar.warp.sync {0xFF << 8 * n:#x}; st.shared.u32 [%r2], %r76; bra E;" for n in range(4)]
     body = f"""
-    mov.u32 %r2, s; mad.lo.u32 %r2, %r76, 4, %r2; shr.u32 %r3, %r76, 3;
+    xor.b32 %r4, %r76, 5; mov.u32 %r2, s; mad.lo.u32 %r2, %r4, 4, %r2; shr.u32 %r3, %r76, 3;
     T: .branchtargets P0, P1, P2, P3;
     brx.idx %r3, T;
     {" ".join(parts)}
