@@ -6,13 +6,13 @@ import io
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from teenycuda_cli.cli import run
+from tests.work import calls
 
 TESTS = Path(__file__).parents[1]
 CORPUS = TESTS / "corpus"
@@ -263,12 +263,10 @@ def test_start_up_is_light() -> None:
         assert result.returncode == 0, result.stderr
 
 
-def test_thousands_of_parameters_take_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The table takes time in proportion to its rows, not to their square."""
+def test_thousands_of_parameters_are_no_burden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table takes work in proportion to its rows, not to their square."""
     path = tmp_path / "k.ptx"
     names = ", ".join(f".param .u64 p{index}" for index in range(5000))
     path.write_text(f"{HEAD}.entry k({names}) {{ ret; }}\n")
-    began = time.process_time()
-    assert run(["inspect", str(path)]) == 0
-    assert time.process_time() - began < 2
+    assert calls(lambda: run(["inspect", str(path)])) < 300 * 5000
     assert capsys.readouterr().out.count("\n") > 5000

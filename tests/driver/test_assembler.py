@@ -168,12 +168,14 @@ def test_a_hang_ends_at_the_timeout(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """`timeout` ends an assembler that hangs, and leaves no process behind."""
     pid = tmp_path / "pid"
     _stand_in(
-        tmp_path, monkeypatch, _failing(f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
+        tmp_path,
+        monkeypatch,
+        _failing(
+            f"open({str(pid)!r}, 'w').write(str(os.getpid())); any(map(time.sleep, iter(lambda: 1, 0)))"
+        ),
     )
-    started = time.monotonic()
-    with pytest.raises(TimeoutExpired, match=r"longer than 0\.5 s"):
-        assemble(_ptx(".visible .entry k(){ ret; }"), arch="sm_90", timeout=0.5)
-    assert time.monotonic() - started < 5
+    with pytest.raises(TimeoutExpired, match=r"longer than 2 s"):
+        assemble(_ptx(".visible .entry k(){ ret; }"), arch="sm_90", timeout=2)
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
 

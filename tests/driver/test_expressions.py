@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from teenycuda_cli.driver.checks.expression_bounds import Bounds
 from teenycuda_cli.driver.checks.expressions import evaluate
+from teenycuda_cli.driver.memory_size import memory_bytes
 from teenycuda_cli.errors import TimeoutExpired, UsageError
+from tests.work import calls, peak_bytes
 
 X = np.arange(12.0).reshape(3, 4) - 5
 Y = np.linspace(-1, 1, 12).reshape(4, 3)
@@ -227,14 +230,46 @@ BOMBS = [
 
 @pytest.mark.parametrize("text", BOMBS, ids=range(len(BOMBS)))
 def test_no_expression_hangs_or_fills_the_memory(text: str) -> None:
-    """Whatever is too large ends at once, as a number (infinity, too) or as a usage error."""
-    began = time.monotonic()
-    try:
-        result: Any = evaluate(text, VALUES)
-    except UsageError as error:
-        result = error.message
-    assert result is not None
-    assert time.monotonic() - began < 5
+    """Whatever is too large ends as a number (infinity, too) or as a usage error, within what it may use."""
+    results: list[Any] = []
+
+    def compute() -> None:
+        bounds = Bounds(elements=1 << 16, work=1 << 18, products=1 << 20)
+        try:
+            results.append(evaluate(text, VALUES, bounds=bounds))
+        except UsageError as error:
+            results.append(error.message)
+
+    assert peak_bytes(compute) < 8 << 20
+    assert calls(compute) < 100_000
+    assert None not in results
+
+
+def test_what_an_expression_may_use() -> None:
+    """Arrays of 64 million elements at most, or twice the largest argument's; 32 times that altogether."""
+    bounds = Bounds.for_arguments(12)
+    assert bounds.elements == min(1 << 26, memory_bytes() // 64)
+    assert bounds.work == 32 * bounds.elements
+    assert bounds.products == 1 << 38
+    assert Bounds.for_arguments(1 << 27).elements == 1 << 28
+    for text in (f"zeros({bounds.elements + 1})", f"broadcast_to(a,({bounds.elements},2))"):
+        with pytest.raises(UsageError, match=f"the limit here is {bounds.elements}"):
+            evaluate(text, VALUES)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("zeros(17)", "an array of 17 elements; the limit here is 16"),
+        ("x+zeros((2,1,1))", "an array of 24 elements"),
+        ("zeros(16)+" * 40 + "1", "more work than an expression may do"),
+        ("zeros((4,4))@zeros((4,4))", "a matrix product larger"),
+    ],
+)
+def test_bounds_are_kept(text: str, message: str) -> None:
+    """Arrays, work and products beyond them are refused."""
+    with pytest.raises(UsageError, match=message):
+        evaluate(text, VALUES, bounds=Bounds(elements=16, work=512, products=63))
 
 
 @settings(deadline=None)
@@ -242,7 +277,7 @@ def test_no_expression_hangs_or_fills_the_memory(text: str) -> None:
 def test_any_text_gives_numbers_or_a_usage_error(text: str) -> None:
     """No text makes the evaluator fail in another way."""
     try:
-        result = evaluate(text, VALUES, deadline=time.monotonic() + 5)
+        result = evaluate(text, VALUES, bounds=Bounds(elements=1 << 16, work=1 << 20, products=1 << 20))
     except UsageError:
         return
     assert np.asarray(result).dtype.kind in "bfci"

@@ -97,19 +97,25 @@ _HINTS = {"IfExp": "use where(condition, a, b)", "BoolOp": "use & and |, with bo
 
 
 def evaluate(
-    text: str, values: Mapping[str, Any], *, deadline: float | None = None, where: str = "--expect"
+    text: str,
+    values: Mapping[str, Any],
+    *,
+    deadline: float | None = None,
+    where: str = "--expect",
+    bounds: Bounds | None = None,
 ) -> Any:
     """What an expression over named values gives: an array or scalar of float64, complex128 or bool.
 
     `values` maps argument names to float64 (or complex128) arrays, ints and
     floats; a value may be a function without parameters, which is called when
-    the name is used. Raises UsageError with a caret under what is wrong,
+    the name is used. `bounds` is what it may use, by default what suits the
+    largest array. Raises UsageError with a caret under what is wrong,
     TimeoutExpired after `deadline` (of `time.monotonic`).
     """
     text = text.strip()
     tree = _parse(text, where)
     largest = max((np.size(value) for value in values.values() if isinstance(value, np.ndarray)), default=0)
-    interpreter = _Interpreter(text, values, Bounds.for_arguments(largest), deadline, where)
+    interpreter = _Interpreter(text, values, bounds or Bounds.for_arguments(largest), deadline, where)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = interpreter.visit(tree)
