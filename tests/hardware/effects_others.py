@@ -76,7 +76,7 @@ def cvta(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[
     """To a generic address and back: the same one, through which the variable is reached."""
     space = bound["space"]
     where = "shared" if space.startswith("shared") else space
-    if where not in _ADDRESSES or bound["type"] != "u64":
+    if where not in _ADDRESSES:
         return
     before, inside, code = _ADDRESSES[where]
     out = "mad.wide.u32 %d5, %lane, 4, %b0;"
