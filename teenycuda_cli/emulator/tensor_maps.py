@@ -147,8 +147,8 @@ def decoded(data: bytes) -> TensorMap | str:
 
 
 def swizzled(start: int, size: int, swizzle: int) -> Any:
-    """Where the chunks of 16 bytes of a box lie in it, that begins at an address; None: in order."""
-    if not swizzle:
-        return None
+    """Where the chunks of 16 bytes of a box lie, counted from the address at which it begins."""
     chunk = start // CHUNK + np.arange(size // CHUNK)
-    return (chunk ^ ((chunk >> 3) & (swizzle // CHUNK - 1))) - start // CHUNK
+    if swizzle:
+        chunk ^= (chunk >> 3) & (swizzle // CHUNK - 1)
+    return chunk - start // CHUNK

@@ -48,6 +48,19 @@ def test_boxes_of_f32(mode: int, span: int, place: Place) -> None:
     np.testing.assert_array_equal(found, swizzled(box(tensor, place, sizes), span))
 
 
+@pytest.mark.parametrize(("mode", "span"), [(1, 32), (2, 64), (3, 128)])
+@pytest.mark.parametrize("rows", [1, 9, 16])
+def test_rows_shorter_than_what_is_swizzled(mode: int, span: int, rows: int) -> None:
+    """They lie one after the other; chunks are exchanged within the lines of 128 bytes that they are in."""
+    tensor, sizes = bits((20, 32), np.uint32, 1), (rows, span // 8)
+    found = loaded(tensor, 2, (1, 8), sizes, swizzle_mode=mode)
+    given = box(tensor, (1, 8), sizes).reshape(-1, 4)
+    order = np.arange(len(given))
+    order ^= order // 8 % (span // 16)
+    inside = order < len(given)  # the last line may be left for one that is half empty
+    np.testing.assert_array_equal(found.view(np.uint32).reshape(-1, 4)[order[inside]], given[inside])
+
+
 @pytest.mark.parametrize("rank", [1, 3, 4, 5])
 def test_boxes_of_other_ranks(rank: int) -> None:
     """One to five axes, with NaN for what is outside."""
@@ -204,6 +217,13 @@ def test_maps_are_checked(changes: dict[str, Any], message: str) -> None:
     fields = {"dims": [36, 20], "strides": [144], "box": [16, 8]} | changes
     fault = faulted(replaced(7, **fields) + LOADED.format(size=512, rank=2, place="0, 16"))
     assert message in fault
+
+
+def test_boxes_larger_than_memory() -> None:
+    """They are refused before anything is made of their size."""
+    made = replaced(7, [8] * 5, [32, 256, 2048, 16384], [256] * 5)
+    fault = faulted(made + LOADED.format(size=512, rank=5, place="0, 0, 0, 0, 0"))
+    assert "went out of bounds: a store of 4398046511104 bytes in shared memory" in fault
 
 
 def faulted(body: str) -> str:

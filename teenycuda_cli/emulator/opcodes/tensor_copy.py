@@ -97,6 +97,17 @@ class Boxes(Bulk):
         box = tuple([slice(first, last) for first, last in zip(firsts, lasts, strict=True)])
         return Inside(place, box[::-1])
 
+    def chunks(self, actor: Actor, tensor: TensorMap, at: int) -> tuple[Any, Any]:
+        """Shared memory from an address on in chunks of 16 bytes, and which of them a box is, in order.
+
+        One with rows shorter than what is swizzled may end behind its own size.
+        """
+        actor.aligned(at, _ALIGNMENT, "a box in shared memory")
+        actor.shared(at, tensor.size, writes=not self.writes)
+        order = swizzled(at, tensor.size, tensor.swizzle)
+        size = (int(order.max()) + 1) * CHUNK
+        return actor.shared(at, size, writes=not self.writes).view(np.complex128), order
+
     writes = False
 
 
@@ -116,14 +127,14 @@ class LoadBox(Boxes):
             lanes, mask, to, address, barrier, chosen, *place
         ):
             tensor = self.map_at(actor, where, start)
-            actor.aligned(target + self.offset, _ALIGNMENT, "a box in shared memory")
+            self.chunks(actor, tensor, target + self.offset)
             box = np.full(tensor.box[::-1], tensor.fill, f"u{tensor.element}")
             found = self.inside(actor, tensor, start)
             if found is not None:
                 box[found.box] = _converted(tensor, found.elements)
             for at, counted in targets(actor, ranks, target + self.offset, told + self.barrier):
-                data = actor.shared(at, tensor.size, writes=True)
-                _lay(data, box, at, tensor.swizzle)
+                data, order = self.chunks(actor, tensor, at)
+                data[order] = box.reshape(-1).view(np.complex128)
                 self.complete(actor, counted, tensor.size)
 
 
@@ -137,13 +148,11 @@ class StoreBox(Boxes):
         modifiers = self.op.operation.modifiers
         for actor, where, source, *start in self.actors(lanes, mask, address, origin, *place):
             tensor = self.map_at(actor, where, start)
-            at = source + self.offset
-            actor.aligned(at, _ALIGNMENT, "a box in shared memory")
-            data = actor.shared(at, tensor.size, writes=False)
+            data, order = self.chunks(actor, tensor, source + self.offset)
             found = self.inside(actor, tensor, start)
             if found is None:
                 continue
-            given = _gathered(data, at, tensor)[found.box]
+            given = data[order].view(f"u{tensor.element}").reshape(tensor.box[::-1])[found.box]
             if "op" in modifiers:
                 given = _combined(actor, modifiers["op"], tensor.kind, found.elements, given)
             found.elements[...] = given
@@ -168,21 +177,6 @@ def _converted(tensor: TensorMap, elements: Any) -> Any:
     if tensor.flushes:
         numbers = flushed(numbers)
     return to_tf32(numbers, "rn") if tensor.rounds else numbers.view(np.uint32)
-
-
-def _lay(data: Any, box: Any, start: int, swizzle: int) -> None:
-    order = swizzled(start, len(data), swizzle)
-    flat = box.reshape(-1).view(np.uint8)
-    if order is None:
-        data[:] = flat
-    else:
-        data.view(np.complex128)[order] = flat.view(np.complex128)
-
-
-def _gathered(data: Any, start: int, tensor: TensorMap) -> Any:
-    order = swizzled(start, len(data), tensor.swizzle)
-    flat = data if order is None else data.view(np.complex128)[order].view(np.uint8)
-    return flat.view(f"u{tensor.element}").reshape(tensor.box[::-1])
 
 
 def _tensor(emit: Emitter, op: Op, source: Source) -> tuple[Argument, list[Argument]]:
