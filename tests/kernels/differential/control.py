@@ -8,7 +8,7 @@ from tests.kernels.differential.calls import call
 from tests.kernels.differential.judge import Node, Steps, Thread, Wait, run
 from tests.kernels.differential.maker import Maker, Region
 from tests.kernels.differential.memory import private
-from tests.kernels.differential.warp import ballot, partners, warp
+from tests.kernels.differential.warp import ballot, partners, predicated, warp
 
 MOST_TIMES = 48
 
@@ -48,6 +48,8 @@ def statement(m: Maker, region: Region) -> list[Node]:
 def guarded(m: Maker, region: Region) -> list[Node]:
     """An instruction under a predicate, one of the warp too."""
     q, nodes = m.compare()
+    if region.mask and m.chance(0.3):
+        return [*nodes, *predicated(m, q, region.mask)]
     return [*nodes, *(m.value(q) for _ in range(m.rng.randint(1, 2)))]
 
 

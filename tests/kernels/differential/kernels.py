@@ -22,7 +22,7 @@ from tests.kernels.differential.calls import (
 from tests.kernels.differential.control import statements
 from tests.kernels.differential.judge import Do, Node, Thread, run_all
 from tests.kernels.differential.maker import ACCUMULATORS, INPUTS, POOLS, TABLE, WORDS, Maker, Region
-from tests.kernels.differential.meeting import cluster, together
+from tests.kernels.differential.meeting import cluster, mail, together
 
 Dim3 = tuple[int, int, int]
 BLOCKS: tuple[Dim3, ...] = (
@@ -31,6 +31,7 @@ BLOCKS: tuple[Dim3, ...] = (
 )  # fmt: skip
 GRIDS: tuple[Dim3, ...] = ((1, 1, 1), (2, 1, 1), (3, 1, 1), (2, 2, 1), (1, 1, 2))
 FACTOR = 1000003
+MAILS = 3
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def made(seed: int) -> Kernel:
         f".const .align 16 .b32 constants[{TABLE}] = {{{table}}};",
         f".global .align 16 .b32 numbers[{TABLE}] = {{{table}}};",
     ]
+    m.declarations.append(f".global .align 8 .b32 mail[{2 * MAILS * m.blocks}];")
     nodes = _body(m, dynamic)
     head = f".version 8.3\n.target sm_{sm}\n.address_size 64\n"
     text = head + "\n".join(m.declarations) + "\n" + "\n".join(m.function.lines) + "\n"
@@ -96,10 +98,14 @@ def _body(m: Maker, dynamic: int) -> list[Node]:
     full = _mask(m)
     region = Region(m.rng.choice([2, 3, 3]), "%full", uniform=True)
     nodes: list[Node] = []
-    for _ in range(m.rng.randint(1, 3)):
+    mails = 0
+    for _ in range(m.rng.randint(1, MAILS)):
         nodes += together(m, region, 1)
         if m.cluster > 1:
             nodes += cluster(m)
+        if m.blocks > 1 and m.chance(0.2):
+            nodes += mail(m, mails)
+            mails += 1
     last = region.inner("%full", depth=2)
     nodes += statements(m, last)
     if m.chance(0.3):

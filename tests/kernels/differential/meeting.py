@@ -263,6 +263,99 @@ def copy(m: Maker, region: Region) -> list[Node]:
     return nodes + barrier(m)
 
 
+def apart(m: Maker, region: Region) -> list[Node]:
+    """Warps come to one barrier by instructions of their own."""
+    if not region.mask:
+        return exchange(m, region)
+    parity = m.rng.choice([1, 2])
+    q, x, other, end = m.fresh("p"), m.fresh("r"), m.label("ELSE"), m.label("END")
+    m.emit(f"and.b32 {x}, %warp, {parity}; setp.ne.u32 {q}, {x}, 0; @{q} bra {other};")
+    nodes = [m.set(q, lambda t: bool(t.number // 32 & parity))]
+    number, site = m.rng.randrange(16), m.label("site")
+    form = m.rng.choice(
+        ["bar.sync {}", "barrier.sync {}", "bar.sync {}, {}", "bar.red.popc.u32 {2}, {0}, %p0"]
+    )
+    d = m.pick("r")
+    parts: list[list[Node]] = []
+    for last in (False, True):
+        part = statements(m, region.inner(region.mask, depth=1), 2)
+        m.emit(form.format(number, _counted(m), d) + ";")
+        parts.append(part)
+        m.emit(*([f"{end}:"] if last else [f"bra {end};", f"{other}:"]))
+
+    def steps(t: Thread) -> Steps:
+        yield from run(parts[t.registers[q]], t)
+        meeting = Meeting(("block", t.block, site), m.threads, t.registers["%p0"])
+        all_brought = yield meeting
+        if "popc" in form:
+            t.registers[d] = sum(all_brought)
+        return ""
+
+    return [*nodes, Wait(steps)]
+
+
+def ticket(m: Maker, region: Region) -> list[Node]:
+    """One thread's atomic operations give what was there before; all read it then."""
+    thread = m.rng.randrange(m.threads)
+    d, a, e, q, x = m.pick("r"), m.pick("r"), m.pick("r"), m.fresh("p"), m.fresh("r")
+    before = m.rng.getrandbits(4)
+    name = m.rng.choice(["inc.u32", "dec.u32", "exch.b32", "add.u32", "cas.b32"])
+    m.emit(f"setp.eq.u32 {q}, %number, {thread}; mov.u32 {x}, {before};")
+    m.emit(f"@{q} st.shared.u32 [sums], {x};")
+    compared = f"{before}, " if name == "cas.b32" else ""
+    m.emit(f"@{q} atom.shared.{name} {d}, [sums], {compared}{a};")
+    nodes = [m.set(q, lambda t: t.number == thread)]
+
+    def act(t: Thread) -> None:
+        if t.number != thread:
+            return
+        given = t.registers[a]
+        t.registers[d] = before
+        t.shared[("sums", 0)] = {  # type: ignore[index]
+            "inc": 0 if before >= given else before + 1,
+            "dec": given if before == 0 or before > given else before - 1,
+            "exc": given,
+            "add": (before + given) & 0xFFFFFFFF,
+            "cas": given,
+        }[name[:3]]
+
+    nodes += [Do(act), *barrier(m)]
+    m.emit(f"ld.shared.u32 {e}, [sums];")
+    nodes.append(m.set(e, lambda t: t.shared[("sums", 0)]))  # type: ignore[index]
+    return nodes + barrier(m)
+
+
+def mail(m: Maker, number: int) -> list[Node]:
+    """Each block waits until another has written a word and says so; once a kernel for each number."""
+    d, a, x, y, q, again = (
+        m.pick("r"),
+        m.pick("r"),
+        m.fresh("r"),
+        m.fresh("d"),
+        m.fresh("p"),
+        m.label("AGAIN"),
+    )
+    place = number * m.blocks
+    other = m.rng.randrange(1, m.blocks)
+    m.emit(f"setp.eq.u32 {q}, %number, 0; add.u32 {x}, %blocknumber, {place}; mov.u64 {y}, mail;")
+    m.emit(f"mad.wide.u32 {y}, {x}, 8, {y}; @{q} st.global.u32 [{y}], {a}; mov.u32 {x}, 1;")
+    m.emit(f"@{q} st.release.gpu.global.u32 [{y}+4], {x};")
+    m.emit(f"add.u32 {x}, %blocknumber, {other}; rem.u32 {x}, {x}, {m.blocks}; add.u32 {x}, {x}, {place};")
+    m.emit(f"mov.u64 {y}, mail; mad.wide.u32 {y}, {x}, 8, {y};", f"{again}:")
+    m.emit(f"ld.acquire.gpu.global.u32 {x}, [{y}+4]; setp.eq.u32 {q}, {x}, 0; @{q} bra {again};")
+    m.emit(f"ld.global.u32 {d}, [{y}];")
+
+    def steps(t: Thread) -> Steps:
+        all_brought = yield Meeting(
+            ("mail", number), m.threads * m.blocks, (t.block, t.number, t.registers[a])
+        )
+        sent = {block: value for block, thread, value in all_brought if not thread}
+        t.registers[d] = sent[(t.block + other) % m.blocks]
+        return ""
+
+    return [Wait(steps)]
+
+
 def uniform(m: Maker, region: Region) -> list[Node]:
     """A branch or a loop that the whole block takes, with barriers inside."""
     u, q = m.fresh("r"), m.fresh("p")
@@ -340,12 +433,14 @@ def together(m: Maker, region: Region, count: int) -> list[Node]:
         (2, accumulate),
         (1, phases),
         (1, copy),
+        (1, ticket),
+        (1.5, apart),
     ]
     if region.depth > 1 and region.times < 8:
         some.append((2, uniform))
     nodes: list[Node] = []
     for _ in range(count):
-        apart = region.inner(region.mask, depth=region.depth)
-        nodes += statements(m, apart, m.rng.randint(2, 4))
+        between = region.inner(region.mask, depth=region.depth)
+        nodes += statements(m, between, m.rng.randint(2, 4))
         nodes += m.rng.choices([make for _, make in some], [weight for weight, _ in some])[0](m, region)
     return nodes

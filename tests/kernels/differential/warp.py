@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.kernels.differential.judge import Meeting, Node, Steps, Thread, Wait
+from tests.kernels.differential.judge import Meeting, Node, Steps, Thread, Wait, run
 from tests.kernels.differential.maker import Get, Maker
 
 Combine = Callable[[Thread, dict[int, Any]], None]
@@ -172,10 +172,49 @@ def elect(m: Maker, mask: str) -> list[Node]:
 def meet(m: Maker, mask: str) -> list[Node]:
     """`bar.warp.sync`."""
     m.emit(f"bar.warp.sync {mask};")
-    return [together(m, mask, lambda t: 0, lambda t, all_brought: None)]
+    return [together(m, mask, lambda t: 0, _nothing)]
+
+
+def neighbour(m: Maker, mask: str) -> list[Node]:
+    """What another lane wrote to shared memory: the next of the mask's lanes, or the first."""
+    if not m.in_kernel:
+        return meet(m, mask)
+    d, a, above, first, lane = m.pick("r"), m.pick("r"), m.fresh("r"), m.fresh("r"), m.fresh("r")
+    q = m.fresh("p")
+    m.emit(f"st.shared.u32 [%box+4], {a}; bar.warp.sync {mask};")
+    m.emit(f"shr.u32 {above}, {mask}, %lane; shr.u32 {above}, {above}, 1; brev.b32 {lane}, {above};")
+    m.emit(f"clz.b32 {lane}, {lane}; add.u32 {lane}, {lane}, 1; brev.b32 {first}, {mask};")
+    m.emit(f"clz.b32 {first}, {first}; sub.s32 {first}, {first}, %lane; setp.eq.u32 {q}, {above}, 0;")
+    m.emit(f"selp.b32 {lane}, {first}, {lane}, {q}; shl.b32 {lane}, {lane}, 4;")
+    m.emit(f"add.u32 {lane}, {lane}, %box; ld.shared.u32 {d}, [{lane}+4]; bar.warp.sync {mask};")
+
+    def act(t: Thread, all_brought: dict[int, Any]) -> None:
+        later = [lane for lane in all_brought if lane > t.number % 32]
+        t.registers[d] = all_brought[min(later or all_brought)]
+
+    return [together(m, mask, lambda t: t.registers[a], act), together(m, mask, lambda t: 0, _nothing)]
+
+
+def _nothing(t: Thread, all_brought: dict[int, Any]) -> None:
+    pass
+
+
+def predicated(m: Maker, q: str, mask: str) -> list[Node]:
+    """An instruction of the warp under a predicate, with the lanes for which it holds."""
+    some, nodes = ballot(m, q, mask)
+    start = len(m.function.lines)
+    inner = m.rng.choice([vote, redux, match, meet])(m, some)
+    m.function.lines[start:] = [m.guard(q, line) for line in m.function.lines[start:]]
+
+    def steps(t: Thread) -> Steps:
+        if t.registers[q]:
+            yield from run(inner, t)
+        return ""
+
+    return [*nodes, Wait(steps)]
 
 
 def warp(m: Maker, mask: str) -> list[Node]:
     """One of them."""
-    some = [vote, match, redux, shuffle, shuffle, meet, *([elect] if m.sm >= 90 else [])]
+    some = [vote, match, redux, shuffle, shuffle, meet, neighbour, *([elect] if m.sm >= 90 else [])]
     return m.rng.choice(some)(m, mask)
