@@ -51,9 +51,9 @@ def ring(code: str, size: int) -> str:
     )
 
 
-def run(text: str, old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+def run(text: str, old: NDArray[Any], new: NDArray[Any], **options: int) -> NDArray[Any]:
     """What a ring leaves of `old`, block by block."""
-    session = Session(text)
+    session = Session(text, **options)
     session.launch(
         session.buffer("old", old), session.buffer("new", new), grid=(BLOCKS,), cluster=(BLOCKS, 1, 1)
     )
@@ -158,6 +158,23 @@ def test_all_lanes_of_a_cluster_reduce_at_one_place() -> None:
     found = run(text, old, new)
     assert found[0, 0] == (int(old[0, 0]) + int(new.astype(np.uint64).sum())) % (1 << 32)
     np.testing.assert_array_equal(found.reshape(-1)[1:], old.reshape(-1)[1:])
+
+
+@pytest.mark.parametrize("how", ["@%p2 {}", "@!%p2 bra N; {} N:"])
+@pytest.mark.parametrize("few_lanes", [0, 30])
+def test_some_lanes_store_and_reduce(how: str, few_lanes: int) -> None:
+    """Those that an instruction leaves out, or that go elsewhere, count nothing."""
+    store = f"st.async.shared::cluster.{TX}.u32 [%r36], %r13, [%r37];"
+    add = f"red.async.relaxed.cluster.shared::cluster.{TX}.add.u32 [%r36], %r13, [%r37];"
+    code = "ld.global.u32 %r13, [%d12]; and.b32 %r20, %r0, 3; setp.eq.u32 %p2, %r20, {}; {}"
+    code = code.format(1, how.format(store)) + code.format(2, how.format(add).replace("N", "O"))
+    text = ring(code, 4).replace("_, [bar], 128;", "_, [bar], 64;")
+    old, new = bits(np.uint32, 1, 9), bits(np.uint32, 1, 10)
+    sent = np.roll(new, 1, 0)
+    expected = old.copy()
+    expected[:, 1::4] = sent[:, 1::4]
+    expected[:, 2::4] += sent[:, 2::4]
+    np.testing.assert_array_equal(run(text, old, new, few_lanes=few_lanes), expected)
 
 
 @pytest.mark.parametrize(

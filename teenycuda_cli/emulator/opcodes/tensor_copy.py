@@ -145,28 +145,28 @@ class StoreBox(Boxes):
 
     def __call__(self, lanes: Lanes, address: Any, origin: Any, mask: Mask, *place: Any) -> None:
         """What lies outside of the tensor is left out."""
-        modifiers = self.op.operation.modifiers
+        name = self.op.operation.modifiers.get("op")
         for actor, where, source, *start in self.actors(lanes, mask, address, origin, *place):
             tensor = self.map_at(actor, where, start)
+            if name and tensor.kind not in _REDUCED[name]:
+                wanted = ", ".join(sorted(_REDUCED[name]))
+                raise actor.fault(f"reduces a tensor of {tensor.kind} by .{name}, which takes {wanted}")
             data, order = self.chunks(actor, tensor, source + self.offset)
             found = self.inside(actor, tensor, start)
             if found is None:
                 continue
             given = data[order].view(f"u{tensor.element}").reshape(tensor.box[::-1])[found.box]
-            if "op" in modifiers:
-                given = _combined(actor, modifiers["op"], tensor.kind, found.elements, given)
+            if name:
+                given = _combined(name, tensor.kind, found.elements.copy(), given)
             found.elements[...] = given
 
 
-def _combined(actor: Actor, name: str, kind: str, old: Any, new: Any) -> Any:
+def _combined(name: str, kind: str, old: Any, new: Any) -> Any:
     """Elements of a tensor combined with those of a box."""
-    if kind not in _REDUCED[name]:
-        wanted = ", ".join(sorted(_REDUCED[name]))
-        raise actor.fault(f"reduces a tensor of {kind} by .{name}, which takes {wanted}")
     if name in _BITWISE:
-        return reduced(name, f"b{kind[1:]}", old.copy(), new, in_shared=False)
+        return reduced(name, f"b{kind[1:]}", old, new, in_shared=False)
     number = dtype(kind)
-    return reduced(name, kind, old.copy().view(number), new.view(number), in_shared=False).view(new.dtype)
+    return reduced(name, kind, old.view(number), new.view(number), in_shared=False).view(new.dtype)
 
 
 def _converted(tensor: TensorMap, elements: Any) -> Any:
