@@ -11,7 +11,8 @@ from tests.kernels.differential.warp import partners
 
 PARAMETERS = "(.param .b32 a, .param .align 8 .b8 b[16], .param .b64 c, .param .b32 mask, .param .b32 depth)"
 RESULTS = "(.param .align 8 .b8 z[16])"
-DEPTH = 3
+FRAMES = 4
+"""Of functions at a time: a thread's stack is 1 KiB on a GPU unless it is asked for more."""
 
 
 @dataclass
@@ -152,7 +153,7 @@ def _recursion(m: Maker, region: Region, callee: Callee) -> list[Node]:
 def call(m: Maker, region: Region) -> list[Node]:
     """A function by name, or one by a number that differs from lane to lane."""
     depth = m.fresh("r")
-    most = m.rng.randint(0, DEPTH) if region.times < 16 else 0
+    most = m.rng.randint(0, FRAMES - len(m.functions)) if m.in_kernel and region.times < 16 else 0
     m.emit(f"mov.b32 {depth}, {most};")
     nodes = [m.set(depth, lambda t: most)]
     if m.chance(0.6):

@@ -412,6 +412,8 @@ def cluster(m: Maker) -> list[Node]:
 def _cluster_barrier(m: Maker) -> list[Node]:
     site = m.label("site")
     aligned = m.rng.choice(["", ".aligned"])
+    if aligned:
+        m.emit("bar.warp.sync %full;")
     m.emit(f"barrier.cluster.arrive.release{aligned};")
     between = [m.value()]
     m.emit(f"barrier.cluster.wait.acquire{aligned};")
