@@ -55,13 +55,17 @@ class Kernel:
 
 
 def made(seed: int) -> Kernel:
-    """The kernel of a seed: of three one has floats, which devices alone judge; of four one is for sm_90."""
+    """The kernel of a seed: of three one has floats, which devices alone judge; of four one is for sm_90.
+
+    Of five one ends some lanes of each warp before anything else.
+    """
     rng = random.Random(seed)
     sm = 90 if seed % 4 == 0 else 80
     size = rng.choice([2, 4]) if seed % 8 == 0 else 1
     block = rng.choice(BLOCKS)
     grid = rng.choice(GRIDS) if size == 1 else (size * rng.randint(1, 2), 1, 1)
-    m = Maker(seed, seed % 3 != 0, sm, grid, block, size, rng)
+    lanes = rng.randint(1, 31) if seed % 5 == 0 else 32
+    m = Maker(seed, seed % 3 != 0, sm, grid, block, size, lanes, rng)
     m.table = [rng.getrandbits(32) for _ in range(TABLE)]
     inputs = (Counter(f"differential {seed}").bits(INPUTS) >> np.uint64(32)).astype(np.uint32)
     m.inputs = [int(value) for value in inputs]
@@ -122,7 +126,7 @@ def _body(m: Maker, dynamic: int) -> list[Node]:
         r |= {"%r0": t.number, "%r1": t.block, "%r2": in_grid, "%r3": m.inputs[in_grid % INPUTS]}
         r |= {"%d0": m.inputs[t.number % INPUTS] * r["%r3"], "%d1": t.number * 4}
         first = t.number // 32 * 32
-        r["%full"] = (1 << min(32, m.threads - first)) - 1
+        r["%full"] = (1 << min(32, m.threads - first, m.lanes)) - 1
         put_first_values(t, values)
         fill_local(t)
 
@@ -137,6 +141,7 @@ def _start(m: Maker, dynamic: int) -> list[str]:
         else f".shared .align 16 .b32 box[{4 * m.threads}];"
     )
     x, y, z = m.block
+    ends = "" if m.lanes == 32 else f"setp.ge.u32 %first, %lane, {m.lanes}; @%first exit;"
     shared = [
         ".shared .align 8 .b64 phase;",
         ".shared .align 4 .b32 lock;",
@@ -160,8 +165,9 @@ def _start(m: Maker, dynamic: int) -> list[str]:
     mov.u32 %boxes, box; shl.b32 %box, %number, 4; add.u32 %box, %box, %boxes;
     {" ".join(LANE)} shr.u32 %warp, %number, 5;
     setp.eq.u32 %first, %number, 0; mov.u32 %i0, 0;
-    @%first st.shared.u32 [lock], %i0; @%first mbarrier.init.shared.b64 [phase], {m.threads};
-    bar.sync 0;
+    @%first st.shared.u32 [lock], %i0; @%first mbarrier.init.shared.b64 [phase], {len(m.living)};
+    st.shared.v4.u32 [%box], {{%i0, %i0, %i0, %i0}};
+    bar.sync 0; {ends}
     """
     outside = [box] if dynamic else []
     inside = shared if dynamic else [box, *shared]
@@ -171,7 +177,7 @@ def _start(m: Maker, dynamic: int) -> list[str]:
 def _mask(m: Maker) -> list[str]:
     """The lanes of this warp that there are."""
     return [
-        f"shl.b32 %i0, %warp, 5; sub.u32 %i0, {m.threads}, %i0; min.u32 %i0, %i0, 32;",
+        f"shl.b32 %i0, %warp, 5; sub.u32 %i0, {m.threads}, %i0; min.u32 %i0, %i0, {m.lanes};",
         "sub.u32 %i0, 32, %i0; mov.u32 %full, 0xFFFFFFFF; shr.u32 %full, %full, %i0;",
     ]
 
@@ -208,12 +214,12 @@ def judged(kernel: Kernel) -> np.ndarray[Any, Any]:
     """What the kernel leaves, by the judge."""
     assert kernel.nodes is not None
     m, outer = kernel.maker, {}
-    shared: list[dict[int, int]] = [{} for _ in range(m.blocks)]
+    shared: list[dict[int, int]] = [dict.fromkeys(range(4 * m.threads), 0) for _ in range(m.blocks)]
     threads = []
     for block in range(m.blocks):
         start = block // m.cluster * m.cluster
         group = shared[start : start + m.cluster]
-        for number in range(m.threads):
+        for number in m.living:
             threads.append((Thread(number, block, shared[block], outer, group), kernel.nodes))
     run_all(threads)
     result = np.zeros(kernel.words, np.uint32)

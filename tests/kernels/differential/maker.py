@@ -73,6 +73,8 @@ class Maker:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     cluster: int
+    lanes: int
+    """Of each warp, that do not end at the very beginning."""
     rng: random.Random
     declarations: list[str] = field(default_factory=list)
     function: Function = field(default_factory=Function)
@@ -88,6 +90,11 @@ class Maker:
     def threads(self) -> int:
         """Of a block."""
         return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def living(self) -> list[int]:
+        """The threads of a block that do not end at the very beginning."""
+        return [number for number in range(self.threads) if number % 32 < self.lanes]
 
     @property
     def blocks(self) -> int:

@@ -23,7 +23,7 @@ def _all_meet(m: Maker, act: Callable[[Thread, list[Any]], None] | None = None, 
 
     def steps(t: Thread) -> Steps:
         what = brought(t) if brought else None
-        all_brought = yield Meeting(("block", t.block, site), m.threads, what)
+        all_brought = yield Meeting(("block", t.block, site), len(m.living), what)
         if act:
             act(t, all_brought)
         return ""
@@ -104,7 +104,7 @@ def halves(m: Maker, region: Region) -> list[Node]:
     nodes = [m.set(q, lambda t: bool(t.number // 32 & 1))]
     parts: list[list[Node]] = []
     for half in (0, 1):
-        threads = sum(1 for number in range(m.threads) if number // 32 % 2 == half)
+        threads = sum(number // 32 % 2 == half for number in m.living)
         count = len({number // 32 for number in range(m.threads) if number // 32 % 2 == half}) * ROUNDED
         start = m.rng.choice(["bar.sync", "barrier.sync", "barrier.cta.sync.aligned"])
         part = statements(m, region.inner(region.mask, depth=0), 2)
@@ -148,16 +148,16 @@ def pipeline(m: Maker, region: Region) -> list[Node]:
     m.emit(f"{produce}:")
     made = [m.value(), m.value(), _store(m, m.pick("r"))]
     m.emit(f"{start}.arrive {full}, {count}; {start}.sync {empty}, {count};")
-    made += [_some_meet(m, full, m.threads, waits=False), _some_meet(m, empty, m.threads)]
+    made += [_some_meet(m, full, len(m.living), waits=False), _some_meet(m, empty, len(m.living))]
     m.emit(f"sub.u32 {c}, {c}, 1; setp.ne.u32 {q}, {c}, 0; @{q} bra {produce}; bra {end};")
     d, i = m.pick("r"), m.pick("r")
     m.emit(f"{consume}:", f"{again}:", f"{start}.sync {full}, {count};")
     m.emit(f"rem.u32 {x}, {i}, {producers}; shl.b32 {x}, {x}, 4; add.u32 {y}, {x}, %boxes;")
     m.emit(f"ld.shared.u32 {d}, [{y}]; {start}.arrive {empty}, {count};")
     used = [
-        _some_meet(m, full, m.threads),
+        _some_meet(m, full, len(m.living)),
         m.set(d, lambda t: t.shared[t.registers[i] % producers * 4]),
-        _some_meet(m, empty, m.threads, waits=False),
+        _some_meet(m, empty, len(m.living), waits=False),
     ]
     m.emit(f"sub.u32 {c}, {c}, 1; setp.ne.u32 {q}, {c}, 0; @{q} bra {again};", f"{end}:")
 
@@ -285,7 +285,7 @@ def apart(m: Maker, region: Region) -> list[Node]:
 
     def steps(t: Thread) -> Steps:
         yield from run(parts[t.registers[q]], t)
-        meeting = Meeting(("block", t.block, site), m.threads, t.registers["%p0"])
+        meeting = Meeting(("block", t.block, site), len(m.living), t.registers["%p0"])
         all_brought = yield meeting
         if "popc" in form:
             t.registers[d] = sum(all_brought)
@@ -296,7 +296,7 @@ def apart(m: Maker, region: Region) -> list[Node]:
 
 def ticket(m: Maker, region: Region) -> list[Node]:
     """One thread's atomic operations give what was there before; all read it then."""
-    thread = m.rng.randrange(m.threads)
+    thread = m.rng.choice(m.living)
     d, a, e, q, x = m.pick("r"), m.pick("r"), m.pick("r"), m.fresh("p"), m.fresh("r")
     before = m.rng.getrandbits(4)
     name = m.rng.choice(["inc.u32", "dec.u32", "exch.b32", "add.u32", "cas.b32"])
@@ -347,7 +347,7 @@ def mail(m: Maker, number: int) -> list[Node]:
 
     def steps(t: Thread) -> Steps:
         all_brought = yield Meeting(
-            ("mail", number), m.threads * m.blocks, (t.block, t.number, t.registers[a])
+            ("mail", number), len(m.living) * m.blocks, (t.block, t.number, t.registers[a])
         )
         sent = {block: value for block, thread, value in all_brought if not thread}
         t.registers[d] = sent[(t.block + other) % m.blocks]
@@ -419,7 +419,7 @@ def _cluster_barrier(m: Maker) -> list[Node]:
     m.emit(f"barrier.cluster.wait.acquire{aligned};")
 
     def steps(t: Thread) -> Steps:
-        yield Meeting(("cluster", t.block // m.cluster, site), m.threads * m.cluster)
+        yield Meeting(("cluster", t.block // m.cluster, site), len(m.living) * m.cluster)
         return ""
 
     return [*between, Wait(steps)]
