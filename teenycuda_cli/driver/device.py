@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from teenycuda_cli.wording import counted
+
 Dim3 = tuple[int, int, int]
 
 
@@ -80,7 +82,15 @@ class LaunchOutcome:
 
     findings: list[Finding] = field(default_factory=list)
     printf: str = ""  # the emulator's; a GPU's comes through the process's own standard output
+    printf_dropped: int | None = None  # calls whose text was not kept, the oldest; None where nobody knows
     kernel_ms: float = 0.0
+
+    @property
+    def printf_notice(self) -> str | None:
+        """What to tell of calls of printf that were not kept, if there are any."""
+        if not self.printf_dropped:
+            return None
+        return f"printf: more than is kept; without the first {counted(self.printf_dropped, 'call')}"
 
 
 @dataclass(frozen=True, slots=True)

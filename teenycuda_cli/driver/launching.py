@@ -87,6 +87,8 @@ def launch(
             from teenycuda_cli.driver.rerun import explained  # noqa: PLC0415  (faults are rare)
 
             raise explained(fault, request, emulated=plan.ptx is not None) from fault
+        if ran.outcome.printf_notice:
+            notice(ran.outcome.printf_notice)
         for name in _unstable(plan, ran):
             notice(f"{name}: other bytes after benching than after the first launch")
         told = DeviceName(device.kind, device.name, device.arch)
@@ -241,6 +243,7 @@ def _ran_report(plan: Plan, ran: _Ran, device: DeviceName) -> LaunchReport:
         overwritten=ran.overwritten,
         findings=tuple(ran.outcome.findings),
         printf=ran.outcome.printf,
+        printf_dropped=ran.outcome.printf_dropped,
         saved=tuple(save for save, _ in plan.saves),
         bench=ran.bench,
     )

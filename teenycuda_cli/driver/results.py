@@ -78,6 +78,7 @@ class LaunchReport:
     overwritten: tuple[Overwritten, ...] = ()
     findings: tuple[Finding, ...] = ()
     printf: str = ""
+    printf_dropped: int | None = None
     saved: tuple[Save, ...] = ()
     shown: tuple[Shown, ...] = ()
     timing: Timing | None = None

@@ -21,6 +21,7 @@ from teenycuda_cli.driver.device import (
     LaunchOutcome,
     Limits,
 )
+from teenycuda_cli.driver.machine_code import not_emulated
 from teenycuda_cli.emulator.batches import RESIDENT_LANES, Batches
 from teenycuda_cli.emulator.heap import Heap
 from teenycuda_cli.emulator.kernel import Kernel
@@ -28,8 +29,9 @@ from teenycuda_cli.emulator.lower import Lowering
 from teenycuda_cli.emulator.machine import WORKSPACE_REGISTER, Launch, now
 from teenycuda_cli.emulator.memory import Arena
 from teenycuda_cli.emulator.variables import place_variables
-from teenycuda_cli.errors import LaunchError, TimeoutExpired, UnsupportedError, UsageError
+from teenycuda_cli.errors import LaunchError, TimeoutExpired, UsageError
 from teenycuda_cli.ptx.syntax import Function, Module
+from teenycuda_cli.wording import counted
 
 DEFAULT_LANES = 1 << 16
 STREAMING_LANES = 1 << 18
@@ -113,11 +115,7 @@ class EmulatedDevice:
     def load(self, image: Any, *, timeout: float | None = None) -> EmulatedModule:
         """Load a `driver.image.Image` of PTX; raises UnsupportedError for a cubin or a fatbin."""
         if image.kind != "ptx":
-            raise UnsupportedError(
-                f"the emulator runs PTX, not a {image.kind}",
-                file=image.name,
-                hint="give the PTX that it was made from, or run it on a GPU with --device cuda",
-            )
+            raise not_emulated(image)
         return EmulatedModule(self, image)
 
 
@@ -191,13 +189,13 @@ class EmulatedFunction:
             with np.errstate(all="ignore"):
                 self._batches.run(launch, self._lanes)
         except BaseException:
-            _tell(launch.output)
+            _tell(_outcome(launch))
             raise
         finally:
             for address in (launch.parameter_address, launch.workspace):
                 if address:
                     self._device.arena.free(address)
-        return LaunchOutcome(printf=launch.output, kernel_ms=1000 * (now() - started))
+        return _outcome(launch, 1000 * (now() - started))
 
     def bench(
         self,
@@ -232,11 +230,14 @@ class EmulatedFunction:
         limits = self._device.limits
         threads = config.block[0] * config.block[1] * config.block[2]
         if threads > limits.max_threads_per_block or threads < 1:
-            raise LaunchError(f"a block of {threads} threads; the limit is {limits.max_threads_per_block}")
+            raise LaunchError(
+                f"a block of {counted(threads, 'thread')}; the limit is {limits.max_threads_per_block}"
+            )
         size = program.dynamic_offset + config.shared_bytes if config.shared_bytes else program.static_shared
         if size > limits.shared_mem_per_block_optin:
             raise LaunchError(
-                f"{size} bytes of shared memory a block; the limit is {limits.shared_mem_per_block_optin}"
+                f"{counted(size, 'byte')} of shared memory a block;"
+                f" the limit is {limits.shared_mem_per_block_optin}"
             )
         self._device.launches += 1
         launch = Launch(
@@ -287,18 +288,26 @@ class EmulatedFunction:
         entry = self._entry
         if len(config.params) != len(entry.parameters):
             raise LaunchError(
-                f"{entry.name} takes {len(entry.parameters)} parameters, not {len(config.params)}"
+                f"{entry.name} takes {counted(len(entry.parameters), 'parameter')}, not {len(config.params)}"
             )
         data = bytearray(self.kernel.program.parameter_size + _POINTER)
         for parameter, value in zip(entry.parameters, config.params, strict=True):
             if len(value) != parameter.size:
-                raise LaunchError(f"{parameter.name} takes {parameter.size} bytes, not {len(value)}")
+                raise LaunchError(
+                    f"{parameter.name} takes {counted(parameter.size, 'byte')}, not {len(value)}"
+                )
             data[parameter.offset : parameter.offset + parameter.size] = value
         return bytes(data)
 
 
-def _tell(text: str) -> None:
-    """On standard error, ended by a line's end."""
-    if text:
-        with suppress(OSError):
-            sys.stderr.write(text if text.endswith("\n") else f"{text}\n")
+def _outcome(launch: Launch, kernel_ms: float = 0.0) -> LaunchOutcome:
+    printed = launch.printed
+    return LaunchOutcome(printf=printed.text, printf_dropped=printed.dropped, kernel_ms=kernel_ms)
+
+
+def _tell(outcome: LaunchOutcome) -> None:
+    """What was printed on standard error, ended by a line's end."""
+    for text in (outcome.printf, outcome.printf_notice):
+        if text:
+            with suppress(OSError):
+                sys.stderr.write(text if text.endswith("\n") else f"{text}\n")

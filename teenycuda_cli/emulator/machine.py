@@ -11,6 +11,7 @@ import numpy as np
 
 from teenycuda_cli.driver.device import Dim3
 from teenycuda_cli.emulator.memory import ARENA_BASE, Arena, Typed
+from teenycuda_cli.emulator.printed import Printed
 from teenycuda_cli.emulator.values import Extents
 
 if TYPE_CHECKING:
@@ -46,19 +47,12 @@ class Launch:
     parameter_address: int = 0
     workspace: int = 0  # the address of what cooperative groups synchronise a grid by
     clock: int = 0
-    printed: list[tuple[int, int, int, bytes]] = field(default_factory=list)  # block, count, thread, text
-    printed_by: dict[tuple[int, int], int] = field(default_factory=dict)
+    printed: Printed = field(default_factory=Printed)
 
     @property
     def threads(self) -> int:
         """A block."""
         return self.block[0] * self.block[1] * self.block[2]
-
-    @property
-    def output(self) -> str:
-        """What was printed: block by block, and in each by turns, thread by thread."""
-        self.printed.sort(key=lambda item: item[:3])
-        return b"".join([item[3] for item in self.printed]).decode(errors="replace")
 
 
 class Space:

@@ -11,9 +11,12 @@ import numpy as np
 from teenycuda_cli.emulator import faults
 from teenycuda_cli.emulator.builtin import BuiltIn, Reader
 from teenycuda_cli.emulator.machine import now
+from teenycuda_cli.emulator.printed import MOST_BYTES
 
 _LONGEST = (1 << 31) - 1
 """A width or precision is an int of C."""
+_NULL = b"(null)"
+"""A string at address 0, as CUDA prints it."""
 _FORMAT = re.compile(rb"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+)?)?(hh|h|ll|l|j|z|t|L)?([diouxXcsfFeEgGaAp%])")
 
 
@@ -38,9 +41,19 @@ class Arguments:
 
 
 def formatted(pattern: bytes, arguments: Arguments) -> bytes:
-    """What C's printf would print; OverflowError for a width or precision that is no int of C's."""
+    """What C's printf would print; OverflowError for a width or precision that is no int of C's.
+
+    Text that is too long to be kept ends where that is known.
+    """
+    length_so_far = 0
 
     def convert(match: re.Match[bytes]) -> bytes:
+        nonlocal length_so_far
+        text = one(match)
+        length_so_far += len(text)
+        return text if length_so_far <= MOST_BYTES else b""
+
+    def one(match: re.Match[bytes]) -> bytes:
         flags, width, precision, length, kind = match.groups()
         if kind == b"%":
             return b"%"
@@ -63,7 +76,7 @@ def formatted(pattern: bytes, arguments: Arguments) -> bytes:
 def _fitting(number: int) -> bytes:
     if number > _LONGEST:
         raise OverflowError
-    return str(number).encode()
+    return str(min(number, MOST_BYTES)).encode()
 
 
 def _one(  # noqa: PLR0911  (a case each)
@@ -82,7 +95,8 @@ def _one(  # noqa: PLR0911  (a case each)
     if kind == "c":
         return (spec.split(b".")[0] + b"c") % bytes([arguments.take("i") & 0xFF])
     if kind == "s":
-        return (spec + b"s") % arguments.reader.text(arguments.take("Q"))
+        address = arguments.take("Q")
+        return (spec + b"s") % (arguments.reader.text(address) if address else _NULL)
     if kind == "p":
         return (spec.replace(b"#", b"") + b"s") % hex(arguments.take("Q")).encode()
     value = arguments.take("d")
@@ -116,7 +130,7 @@ class Print(BuiltIn):
     """`vprintf(format, arguments)`."""
 
     def __call__(self, lanes: Any, mask: Any, result: Any, arguments: tuple[Any, ...]) -> None:
-        """Collect what each lane prints, with its block, its count and its thread."""
+        """Collect what each lane prints, with its block and its thread."""
         numbers = lanes.numbers(mask).tolist()
         patterns, buffers = [self.argument(lanes, mask, frame).tolist() for frame in arguments]
         launch = lanes.batch.launch
@@ -135,8 +149,5 @@ class Print(BuiltIn):
                 raise self.fault(lanes, lane, 1, what) from None
             counts.append(packed.count)
             block, thread = divmod(lane, lanes.batch.threads)
-            owner = (lanes.batch.block_number(block), thread)
-            turn = launch.printed_by.get(owner, 0)
-            launch.printed_by[owner] = turn + 1
-            launch.printed.append((owner[0], turn, thread, text))
+            launch.printed.add(lanes.batch.block_number(block), thread, text)
         self.answer(lanes, mask, result, counts, np.int32)

@@ -47,6 +47,7 @@ def document(report: LaunchReport) -> dict[str, Any]:
         "guards_ok": not report.overwritten,
         "findings": [_finding_document(finding) for finding in report.findings],
         "printf": report.printf,
+        "printf_dropped": report.printf_dropped,
         "saved": [{"name": save.name, "path": save.path} for save in report.saved],
         "timing": {
             "load_ms": _number(timing.load_ms) if timing else None,

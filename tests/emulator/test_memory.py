@@ -381,6 +381,7 @@ def printed(pattern: str, stores: str, block: int = 1, grid: int = 1, lanes: int
             "st.u32 [%d1], 6; st.u32 [%d1+4], 42; st.u32 [%d1+8], 1; st.u64 [%d1+16], 0x4002000000000000;",
             "    42|2.2",
         ),
+        ("%s|%7s|%.2s", "".join(f"st.u64 [%d1+{8 * i}], 0;" for i in range(3)), "(null)| (null)|(n"),
         ("%p", "mov.u64 %d5, 0xabc; st.u64 [%d1], %d5;", "0xabc"),
         ("%d %f", "st.u32 [%d1], 1; st.u64 [%d1+8], 0x4002000000000000;", "1 2.250000"),
     ],
