@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.compute import Kept
 from teenycuda_cli.emulator.ir import Register
+from teenycuda_cli.records import record
 
 
-class Argument(NamedTuple):
+@record
+class Argument:
     """A source as generated code has it: an expression, and how its value is kept."""
 
     text: str

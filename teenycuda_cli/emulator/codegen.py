@@ -12,7 +12,9 @@ source: it is a `StraightBlock`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from operator import itemgetter
+from typing import Any
 
 from teenycuda_cli.emulator import compute
 from teenycuda_cli.emulator.arguments import fixed
@@ -33,7 +35,7 @@ class BlockEmitter(ValueEmitter):
     def __init__(self, program: Program, loops: dict[int, Loop]) -> None:
         """`loops` are those of the program."""
         super().__init__(program)
-        self.straight: dict[int, StraightBlock] = {}  # blocks that need no source
+        self.functions: list[Callable[..., Any]] = []  # of the blocks
         self._hot = frozenset(
             number
             for loop in loops.values()
@@ -42,7 +44,7 @@ class BlockEmitter(ValueEmitter):
         )
 
     def emit_block(self, block: BasicBlock) -> None:
-        """Append the function of a block to `source`."""
+        """Append the function of a block."""
         self.lines = []
         self.ending, self.following = "", None
         self.steps = []
@@ -71,12 +73,11 @@ class BlockEmitter(ValueEmitter):
             self.go_to(block.successors[0] if block.successors else -1)
         written = [r for r in self._last_def if r.home >= 0 and r in block.live_out]
         if self.following is not None and not self.is_hot and not self.lines:
-            self.straight[block.number] = self._straight(written)
+            self.functions.append(self._straight(written))
             return
         self._write_back(written)
-        self.source.append(f"def B{block.number}(S, m, w):")
-        self.source += [f"  {line}" for line in (*self._live_in(block), *self.lines)]
-        self.source.append(f"  return {self.ending}")
+        lines = (*self._live_in(block), *self.lines, f"return {self.ending}")
+        self.functions.append(WrittenBlock(lines, self.names, self.functions))
 
     def _live_in(self, block: BasicBlock) -> list[str]:
         read: list[Register] = []
@@ -124,12 +125,32 @@ class BlockEmitter(ValueEmitter):
         )
 
 
-def generate(program: Program) -> tuple[BlockEmitter, dict[int, Loop], str]:
-    """The emitter, with the objects that the source uses, the loops, and the source of all blocks."""
+class WrittenBlock:
+    """The function of a block as source, which takes its own place when it first runs."""
+
+    def __init__(
+        self, lines: Sequence[str], names: dict[str, Any], functions: list[Callable[..., Any]]
+    ) -> None:
+        """`names` are those that its lines use, `functions` is where it stands."""
+        self.lines = lines
+        self._names = names
+        self._functions = functions
+
+    def __call__(self, lanes: Any, mask: Any, writes: Any) -> Any:
+        """Compile it, and run it."""
+        source = "\n  ".join(("def block(S, m, w):", *self.lines))
+        exec(compile(source, "<a block of a kernel>", "exec"), self._names)  # the generator's text alone
+        run = self._names.pop("block")
+        self._functions[self._functions.index(self)] = run
+        return run(lanes, mask, writes)
+
+
+def generate(program: Program) -> tuple[BlockEmitter, dict[int, Loop]]:
+    """The emitter, with the functions of all blocks, and the loops."""
     loops = analyse(program)
     choose_tags(program)
     join(program)
     emitter = BlockEmitter(program, loops)
     for block in program.blocks:
         emitter.emit_block(block)
-    return emitter, loops, "\n".join(emitter.source)
+    return emitter, loops

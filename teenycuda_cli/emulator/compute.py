@@ -41,8 +41,8 @@ _DTYPES: dict[str, Any] = {
     "f4": np.dtype(np.float32),
     "f8": np.dtype(np.float64),
     "p": np.dtype(np.bool_),
-    **{f"i{width}": np.dtype(kind) for width, kind in SIGNED.items()},
 }
+_INTEGERS: dict[int, Any] = {width: np.dtype(kind) for width, kind in SIGNED.items()}
 
 
 class Kept(NamedTuple):
@@ -55,7 +55,7 @@ class Kept(NamedTuple):
     @property
     def dtype(self) -> Any:
         """Of its arrays."""
-        return _DTYPES[f"i{self.width}" if self.tag == "i" else self.tag]
+        return _INTEGERS[self.width] if self.tag == "i" else _DTYPES[self.tag]
 
 
 def native(tag: str) -> str:

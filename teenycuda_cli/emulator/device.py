@@ -256,7 +256,7 @@ class EmulatedFunction:
             deadline=deadline,
             timeout=timeout,
         )
-        if "parameter_address" in self.kernel.source:
+        if self.kernel.addresses_parameters:
             region = self._device.arena.allocate(len(parameters), "the kernel's parameters", writable=False)
             self._device.write(region.start, parameters)
             launch.parameter_address = region.start

@@ -23,6 +23,7 @@ def effect(
     gathers: bool = False,
     whole_warps: bool = False,
     whole_warpgroups: bool = False,
+    meets_elsewhere: bool = False,
     accumulates: bool = False,
     keeps_memory: bool = False,
     uses_stack: bool = False,
@@ -36,7 +37,7 @@ def effect(
     `ends_block`: control may go elsewhere after it; `leaves`: it never goes
     on to the next instruction; `gathers`: it needs other lanes of the warp
     (its last operand is the member mask); `whole_warps`: it needs all of them,
-    `whole_warpgroups` those of its warpgroup;
+    `whole_warpgroups` those of its warpgroup; `meets_elsewhere`: they may be at another such instruction;
     `accumulates`: it reads its destination;
     `keeps_memory`: no memory changes;
     `uses_stack`: it reads and writes where `alloca` has taken memory down to.
@@ -49,6 +50,7 @@ def effect(
         traits.gathers = gathers or whole_warps or whole_warpgroups
         traits.whole_warps = whole_warps
         traits.whole_warpgroups = whole_warpgroups
+        traits.meets_elsewhere = meets_elsewhere
         traits.accumulates = accumulates
         traits.keeps_memory = keeps_memory
         traits.uses_stack = uses_stack

@@ -62,10 +62,10 @@ class Emitter(Pool):
         }
         self._kept = {r: _kept(r.tag, r.width, r.raw_nan) for r in program.registers}
         self._registers = {r: Argument(f"v{r.number}", kept, r) for r, kept in self._kept.items()}
-        self.source: list[str] = []
         self.parameters: list[tuple[int, Any, Kept]] = []  # offset, dtype and register of each parameter read
         self.specials: set[str] = set()  # special registers read
         self.return_sites: list[int] = []
+        self.addresses_parameters = False  # parameters are read from memory too
         self.streams = True  # all blocks are exact or tiled
         self.accesses: dict[Op, tuple[str, str]] = {}  # loads and stores of the block: function, address
         self._bound: dict[Any, str] = {}
@@ -79,11 +79,10 @@ class Emitter(Pool):
 
     def bind(self, thing: Any) -> str:
         """A name for an object in the generated code."""
-        key: Any = thing if isinstance(thing, (np.dtype, type)) else id(thing)
-        name = self._bound.get(key)
+        name = self._bound.get(id(thing))
         if name is None:
-            name = self._bound[key] = f"K{len(self._bound)}"
-            self.names[name] = thing
+            name = self._bound[id(thing)] = f"K{len(self._bound)}"
+            self.names[name] = thing  # which keeps its id from being another's
         return name
 
     def line(self, text: str) -> None:
@@ -145,6 +144,7 @@ class Emitter(Pool):
         if isinstance(source, Frame):
             return self._frame(source.offset)
         if isinstance(source, KernelParameter):
+            self.addresses_parameters = True
             return Argument(f"(S.batch.launch.parameter_address + {source.offset})", Kept("i", 64))
         raise UnsupportedError(
             f"the emulator does not take this operand ({type(source).__name__.lower()})",

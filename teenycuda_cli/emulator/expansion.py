@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from teenycuda_cli.emulator.scopes import Scopes
 from teenycuda_cli.emulator.special import VECTORS
 from teenycuda_cli.ptx import syntax
@@ -27,11 +29,11 @@ def elementwise(instruction: Instruction, scopes: Scopes) -> list[Instruction]:
         return [instruction]
     hidden = _hidden(count, f"b{modifiers[1][1:]}", scopes)
     before = [
-        instruction._replace(modifiers=modifiers[1:], operands=pair, predicate=None)
+        replace(instruction, modifiers=modifiers[1:], operands=pair, predicate=None)
         for pair in zip(hidden, parts[1], strict=True)
     ]
     after = [
-        instruction._replace(modifiers=modifiers[1:], operands=pair)
+        replace(instruction, modifiers=modifiers[1:], operands=pair)
         for pair in zip(parts[0], hidden, strict=True)
     ]
     return before + after
@@ -41,7 +43,7 @@ def _without_sink(instruction: Instruction) -> Instruction:
     """`setp p|_` is `setp p`, also of halves, which have no p|q."""
     first = instruction.operands[0] if instruction.operands else None
     if isinstance(first, syntax.Pair) and isinstance(first.second, syntax.Sink):
-        return instruction._replace(operands=(first.first, *instruction.operands[1:]))
+        return replace(instruction, operands=(first.first, *instruction.operands[1:]))
     return instruction
 
 
@@ -64,9 +66,9 @@ def _in_quarters(instruction: Instruction, scopes: Scopes) -> list[Instruction]:
     whole = list(instruction.operands)
     whole[place] = syntax.Vector(hidden)
     moves = [
-        instruction._replace(modifiers=("b64",), operands=half if place else half[::-1]) for half in halves
+        replace(instruction, modifiers=("b64",), operands=half if place else half[::-1]) for half in halves
     ]
-    all_of_it = instruction._replace(operands=tuple(whole))
+    all_of_it = replace(instruction, operands=tuple(whole))
     return [*moves, all_of_it] if place else [all_of_it, *moves]
 
 

@@ -38,7 +38,7 @@ class Functions:
         known = {entry.name}
         for function in reached:
             for statement in flat(function.body or ()):
-                if isinstance(statement, Instruction) and statement.opcode == "call":
+                if type(statement) is Instruction and statement.opcode == "call":
                     for called in self._called(call_of(statement), function):
                         if called.name not in known:
                             known.add(called.name)

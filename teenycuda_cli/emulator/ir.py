@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from teenycuda_cli.emulator.opcodes.table import Operation
 from teenycuda_cli.ptx.syntax import Instruction, Loc, Variable
+from teenycuda_cli.records import record
 
 _WIDTHS = {"b128": 128, "pred": 1}
 
@@ -30,7 +31,7 @@ class Register:
     home: int = -1  # its place among the registers that live across blocks; -1: lives within one
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Constant:
     """An integer constant, or the address of a variable of a state space."""
 
@@ -38,7 +39,7 @@ class Constant:
     space: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FloatConstant:
     """A float constant by its bits."""
 
@@ -46,14 +47,14 @@ class FloatConstant:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Special:
     """A special register, `%tid.x`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Frame:
     """The place of a variable of `size` bytes in its function's frame, in local memory."""
 
@@ -61,7 +62,7 @@ class Frame:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelParameter:
     """A place in the entry's parameters, in bytes."""
 
@@ -70,7 +71,7 @@ class KernelParameter:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """`[base+offset]`; `space` where the base's own space is known (a local `.param` variable)."""
 
@@ -79,26 +80,26 @@ class Place:
     space: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Not:
     """`!p`."""
 
     register: Register
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """`{a, b, c}` or `p|q`, or a call's `(a, b)`."""
 
     elements: tuple[Source, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wide(Group):
     """A register of 128 bits: two of 64 bits, the lower half first."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Label:
     """A name for a place in the code; `kind` is `label`, `table` or `function`."""
 
@@ -106,7 +107,7 @@ class Label:
     kind: str = "label"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Nowhere:
     """`_`."""
 
@@ -180,6 +181,11 @@ def member_mask(op: Op) -> Source | None:
         return ALL_LANES
     mask = op.operands[-1] if op.operands else None
     return Constant(mask.value & 0xFFFFFFFF) if isinstance(mask, Constant) else mask
+
+
+def meets_elsewhere(block: BasicBlock) -> bool:
+    """Whether the lanes that a block waits for may be at another instruction like its first."""
+    return getattr(block.ops[0].operation.form.build, "meets_elsewhere", False)
 
 
 def elements(source: Source) -> list[Source]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from itertools import cycle
 
 import numpy as np
 
@@ -24,10 +25,9 @@ def choose_tags(program: Program) -> None:
                 continue
             first = op.operands[0]
             written = (first,) if type(first) is Register else elements(first)
-            for index, register in enumerate(written):
+            for register, name in zip(written, cycle(names), strict=False):
                 if type(register) is not Register or register.tag != "i":
                     continue
-                name = names[min(index, len(names) - 1)]
                 if _FLOATS.get(name) == register.width:
                     floats[register] = None
                 else:

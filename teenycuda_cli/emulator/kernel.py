@@ -10,7 +10,7 @@ import numpy as np
 from teenycuda_cli.emulator.codegen import generate
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.flow import Loop
-from teenycuda_cli.emulator.ir import Constant, Register, member_mask
+from teenycuda_cli.emulator.ir import Constant, Register, meets_elsewhere, member_mask
 from teenycuda_cli.emulator.lanes import POISON
 from teenycuda_cli.emulator.lanewise import LoopWriter, NotLanewise
 from teenycuda_cli.emulator.polling import polling_blocks
@@ -21,29 +21,21 @@ class Kernel:
     """The generated functions of a program, with what the scheduler asks about its blocks."""
 
     def __init__(self, program: Program) -> None:
-        """Generate and compile the source."""
-        emitter, self.loops, source = generate(program)
+        """Generate the functions."""
+        emitter, self.loops = generate(program)
         self.program = program
-        self.source = source
+        self.functions = emitter.functions
         self.specials = emitter.specials
         self.dtypes = emitter.dtypes
         self.parameters = emitter.parameters
         self.streams = emitter.streams
-        namespace = emitter.names
-        exec(
-            compile(source, f"<kernel {program.entry}>", "exec"), namespace
-        )  # the generator's text, no one else's
-        self.functions: list[Callable[..., Any]] = [
-            emitter.straight.get(block.number) or namespace[f"B{block.number}"] for block in program.blocks
-        ]
+        self.addresses_parameters = emitter.addresses_parameters
         self.first = program.functions[program.entry].first
         self.sizes = [len(block.ops) for block in program.blocks]
         self.ranks = [block.rank for block in program.blocks]
         self.gathering = frozenset(block.number for block in program.blocks if block.gathers)
         self.meeting = frozenset(
-            number
-            for number in self.gathering
-            if program.blocks[number].ops[0].instruction.name == "bar.warp.sync"
+            number for number in self.gathering if meets_elsewhere(program.blocks[number])
         )
         self.members = {number: self._member(number) for number in self.gathering}
         self.spinning = frozenset(

@@ -17,6 +17,7 @@ from teenycuda_cli.emulator.ir import (
     Op,
     Register,
     Source,
+    meets_elsewhere,
     member_mask,
 )
 from teenycuda_cli.emulator.missing import Missing, unsupported
@@ -284,7 +285,11 @@ class Lowering:
     def _append(self, op: Op, scopes: Scopes) -> None:
         """Into the block under way, or as the first or last one of a block."""
         assert self.block is not None
-        build = op.operation.form.build
+        form = op.operation.form
+        if form.kind == "value":
+            self.block.ops.append(op)
+            return
+        build = form.build
         if getattr(build, "gathers", False) and not self._gathered(op):
             if self.block.ops:
                 self._start(scopes.function)
@@ -310,7 +315,7 @@ class Lowering:
     def _gathered(self, op: Op) -> bool:
         """Whether an earlier instruction of the block has waited for the same lanes already, and others."""
         assert self.block is not None
-        if not self.block.gathers:
+        if not self.block.gathers or meets_elsewhere(self.block):
             return False
         mask, waited = member_mask(op), member_mask(self.block.ops[0])
         if isinstance(mask, Constant) and isinstance(waited, Constant):
@@ -339,8 +344,18 @@ class Lowering:
     def _traits(self, op: Op, scopes: Scopes) -> None:
         """Which registers an operation reads and writes."""
         operation = op.operation
+        build = operation.form.build
         reads, writes = reads_and_writes(operation, op.operands)
-        if operation.reads_carry or operation.writes_carry:
+        if operation.form.kind == "effect":
+            if getattr(build, "uses_stack", False):
+                pointer = self._dynamic_pointer(scopes)
+                reads.append(pointer)
+                writes.append(pointer)
+            if op.predicate is None and getattr(build, "accumulates", False):
+                reads += writes
+            if op.instruction.opcode == "call" and callee(op.instruction) in self.program.functions:
+                scopes.function.calls.add(callee(op.instruction) or "")
+        elif operation.reads_carry or operation.writes_carry:
             carry = scopes.open[0].registers.get("%cc")
             if carry is None:
                 carry = scopes.open[0].registers["%cc"] = scopes.register("%cc", "pred")
@@ -348,20 +363,10 @@ class Lowering:
                 reads.append(carry)
             if operation.writes_carry:
                 writes.append(carry)
-        if getattr(operation.form.build, "uses_stack", False):
-            pointer = self._dynamic_pointer(scopes)
-            reads.append(pointer)
-            writes.append(pointer)
         if op.predicate is not None:
             reads.append(op.predicate)
             reads += writes
-        elif getattr(operation.form.build, "accumulates", False):
-            reads += writes
         op.reads, op.writes = tuple(reads), tuple(writes)
-        if op.instruction.opcode == "call":
-            name = callee(op.instruction) or ""
-            if name in self.program.functions:
-                scopes.function.calls.add(name)
 
     def _dynamic_pointer(self, scopes: Scopes) -> Register:
         program = self.program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from teenycuda_cli.emulator.ir import BasicBlock, Group, Op, Register, Source
@@ -35,16 +36,20 @@ class Pool:
         last_def: dict[Register, int] = {}
         last_read: dict[Register, int] = {}
         for index, op in enumerate(block.ops):
-            for register in op.reads:
-                last_use[register] = index
-                if op.predicate is None or register not in op.writes:
-                    last_read[register] = index
+            if op.predicate is None:
+                for register in op.reads:
+                    last_use[register] = last_read[register] = index
+            else:
+                for register in op.reads:
+                    last_use[register] = index
+                    if register not in op.writes:
+                        last_read[register] = index
             for register in op.writes:
                 last_def[register] = last_use[register] = index
         self._last_use, self._last_def, self._last_read = last_use, last_def, last_read
-        self._expiring = {}
+        self._expiring = defaultdict(list)
         for register, index in last_use.items():
-            self._expiring.setdefault(index, []).append(register)
+            self._expiring[index].append(register)
 
     def buffer(self, register: Register, dtype: Any) -> int:
         """A buffer number for a register's next array: of the pool, or ~home where it lives across blocks."""
@@ -77,10 +82,11 @@ class Pool:
         for register in self._expiring.get(self._index, ()):
             if register in self._numbers:
                 self._drop(register)
-        for number in self._unheld:
-            if number not in self._holders:
-                self._free.setdefault(self.dtypes[number], []).append(number)
-        self._unheld = []
+        if self._unheld:
+            for number in self._unheld:
+                if number not in self._holders:
+                    self._free.setdefault(self.dtypes[number], []).append(number)
+            self._unheld = []
 
     def _drop(self, register: Register) -> None:
         """The register's value is in no buffer any more."""

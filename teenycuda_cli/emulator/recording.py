@@ -78,10 +78,10 @@ class StepEmitter(Emitter):
         """Write the steps so far: as one call, or a few as lines."""
         taken, self.steps = self.steps, []
         if len(taken) < FEWEST:
-            for _, name, destinations, arguments in taken:
-                texts = ", ".join([argument.text for argument in arguments])
-                targets = [f"v{d.number}" if isinstance(d, Register) else "_" for d in destinations]
-                call = f"{name}(S, {texts})" if name else texts
+            for step in taken:
+                texts = ", ".join([argument.text for argument in step.arguments])
+                targets = [f"v{d.number}" if isinstance(d, Register) else "_" for d in step.destinations]
+                call = f"{step.name}(S, {texts})" if step.name else texts
                 self.lines.append(f"{', '.join(targets)} = {call}" if targets else call)
             return
         steps = Steps(taken, self._is_wanted)

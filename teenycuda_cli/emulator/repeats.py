@@ -78,14 +78,13 @@ def reads_and_writes(
     operation: Operation, operands: tuple[Source, ...]
 ) -> tuple[list[Register], list[Register]]:
     """The registers that operands name: those read, those written."""
-    writes: list[Register] = []
-    if operation.destinations and operands:
-        writes = flat_registers(operands[0])
-        operands = operands[1:]
     reads: list[Register] = []
+    writes: list[Register] = []
+    named = writes if operation.destinations else reads
     for operand in operands:
         if type(operand) is Register:
-            reads.append(operand)
-        else:
-            reads += flat_registers(operand)
+            named.append(operand)
+        elif type(operand) is not Constant:
+            named += flat_registers(operand)
+        named = reads
     return reads, writes

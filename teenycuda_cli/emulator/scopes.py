@@ -8,8 +8,10 @@ from itertools import chain
 
 from teenycuda_cli.emulator.ir import Constant, Frame, FunctionBody, Register, Source, Wide, width_of
 from teenycuda_cli.ptx.syntax import (
+    Instruction,
     Label,
     LabelTable,
+    Loc,
     Prototype,
     Registers,
     Statement,
@@ -50,6 +52,8 @@ class Scopes:
         mark = f"{self.function.name}:{self.entered}:"
         scope = Scope(mark=mark)
         for statement in statements:
+            if type(statement) is Instruction or type(statement) is Loc:
+                continue
             if isinstance(statement, Label):
                 scope.labels[statement.name] = mark + statement.name
             elif isinstance(statement, Prototype) or (
@@ -134,11 +138,13 @@ class Scopes:
 
     def _of_family(self, name: str, scope: Scope) -> Register | None:
         """A register of a `.reg %f<4>`: beside `%f1<2>`, any split of the digits may be the family."""
-        for cut in range(len(name.rstrip("0123456789")), len(name)):
+        cut = len(name.rstrip("0123456789"))
+        while cut < len(name):
             family = scope.families.get(name[:cut])
             if family is not None and int(name[cut:]) < family[0]:
                 found = scope.registers[name] = self.register(name, family[1])
                 return found
+            cut += 1
         return None
 
     def _wide(self, name: str) -> Wide:

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from teenycuda_cli.emulator import special
 from teenycuda_cli.emulator.arguments import MASK, WRITES, Argument
 from teenycuda_cli.emulator.compute import both, chosen, negate
 from teenycuda_cli.emulator.ir import Register, Source
+from teenycuda_cli.records import record
 
 FEWEST = 3
 """Instructions that are worth a list."""
 
 
-class Step(NamedTuple):
+@record
+class Step:
     """One instruction: what it calls (None: it only copies), with what, and where the results go."""
 
     run: Callable[..., Any] | None
@@ -68,12 +70,12 @@ class _Layout:
 
     def add(self, step: Step) -> None:
         """One more step."""
-        run, _, destinations, arguments = step
-        taken = self.take(arguments)
+        run, destinations = step.run, step.destinations
+        taken = self.take(step.arguments)
         values = self.values
         first = len(values)
         for destination in destinations:
-            if isinstance(destination, Register):
+            if type(destination) is Register:
                 self.written[destination] = None
                 self.places[destination] = taken[0] if run is None else len(values)
             if run is not None:

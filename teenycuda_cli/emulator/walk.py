@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from teenycuda_cli.ptx import syntax
 from teenycuda_cli.ptx.syntax import Function, Initializer, Instruction, Operand, Statement, Variable
 
 
-def flat(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+def flat(statements: tuple[Statement, ...]) -> Sequence[Statement]:
     """All statements, those of inner scopes too, however deep."""
+    if syntax.Block not in set(map(type, statements)):
+        return statements
+    found: list[Statement] = []
     stack = [iter(statements)]
     while stack:
         statement = next(stack[-1], None)
@@ -18,7 +21,8 @@ def flat(statements: tuple[Statement, ...]) -> Iterator[Statement]:
         elif isinstance(statement, syntax.Block):
             stack.append(iter(statement.statements))
         else:
-            yield statement
+            found.append(statement)
+    return found
 
 
 def names(operand: Operand) -> Iterator[str]:
@@ -38,7 +42,7 @@ def names(operand: Operand) -> Iterator[str]:
 
 def variables(statements: tuple[Statement, ...]) -> Iterator[Variable]:
     """All that a body declares."""
-    return (statement for statement in flat(statements) if isinstance(statement, Variable))
+    return (statement for statement in flat(statements) if type(statement) is Variable)
 
 
 def named(candidates: set[str], functions: list[Function]) -> set[str]:
@@ -48,9 +52,12 @@ def named(candidates: set[str], functions: list[Function]) -> set[str]:
         return found
     for function in functions:
         for statement in flat(function.body or ()):
-            if isinstance(statement, Instruction):
+            if type(statement) is Instruction:
                 for operand in statement.operands:
-                    if type(operand) is not syntax.Integer:
+                    if type(operand) is syntax.Name:
+                        if operand.text in candidates:
+                            found.add(operand.text)
+                    elif type(operand) is not syntax.Integer:
                         found.update(candidates.intersection(names(operand)))
                 if len(found) == len(candidates):
                     return found

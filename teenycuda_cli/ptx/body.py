@@ -177,6 +177,9 @@ class BodyParser:
 
     def _operand(self, text: str) -> Operand:
         """The node of an operand's text, kept in the table where it cannot depend on the scope."""
+        if text[:1] == "%" and "0" not in text and text.isascii() and text[1:].isalnum():
+            found = self.known[text] = Name(text)
+            return found
         if _BY_SCOPE.search(text):
             return self._operand_by_tokens(text)
         node: Operand

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from teenycuda_cli.ptx.signatures import Variable
+from teenycuda_cli.records import record
 
 # ---------------------------------------------------------------- operands
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Name:
     """A register, variable, parameter, label, function or special register (`%tid.x`), as written."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Integer:
     """An integer constant, after constant folding: a Python int, within −2⁶³ … 2⁶⁴−1."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Float:
     """A floating constant. `bits` are those of `0f…` (width 32) or `0d…` and decimal ones (width 64)."""
 
@@ -32,7 +32,7 @@ class Float:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Address:
     """`[base+offset]`; base None is an absolute address. `g[1]` and `g+4` as operands are Address too.
 
@@ -43,14 +43,14 @@ class Address:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Vector:
     """`{a, b, c}`."""
 
     elements: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pair:
     """`p|q`: two destinations."""
 
@@ -58,21 +58,21 @@ class Pair:
     second: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Negated:
     """`!p`."""
 
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Minus:
     """`-%r1`: a negated register, which few instructions take (`vmad`)."""
 
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Indexed:
     """`g[%r1]`: an array element at an index in a register; with a constant index it is an Address."""
 
@@ -80,12 +80,12 @@ class Indexed:
     index: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sink:
     """`_`: the result or argument is not wanted."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Component:
     """`%v.x`: one element of a vector register; index 0 to 3."""
 
@@ -93,7 +93,7 @@ class Component:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selected:
     """`%r1.b0`, `-%r1.h1`, `%r1.b7654`: bytes or halves of a register, in video instructions."""
 
@@ -101,14 +101,14 @@ class Selected:
     selector: str  # without the dot
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arguments:
     """`(a, b)` of a call: return values or arguments."""
 
     elements: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compound:
     """An address of several parts: `[tensor, {x, y}]`, `[tex, samp, {…}]`."""
 
@@ -135,7 +135,8 @@ Operand: TypeAlias = (
 # -------------------------------------------------------------- statements
 
 
-class Instruction(NamedTuple):
+@record
+class Instruction:
     """`@!p ld.global.v4.f32 {…}, [a];`: opcode `ld`, modifiers `("global", "v4", "f32")`."""
 
     opcode: str
@@ -152,7 +153,7 @@ class Instruction(NamedTuple):
         return ".".join((self.opcode, *self.modifiers))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Label:
     """`name:`."""
 
@@ -160,7 +161,7 @@ class Label:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Register:
     """One declaration in a `.reg` statement; `count` is N of `%r<N>`, None for a plain name."""
 
@@ -171,14 +172,14 @@ class Register:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Registers:
     """A `.reg` statement."""
 
     registers: tuple[Register, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SymbolAddress:
     """In an initialiser: `sym+addend`, `generic(sym)+addend`, `mask(sym)`."""
 
@@ -191,7 +192,8 @@ class SymbolAddress:
 Initializer: TypeAlias = "Integer | Float | SymbolAddress | tuple[Initializer, ...]"
 
 
-class Loc(NamedTuple):
+@record
+class Loc:
     """`.loc file line column`, with `function_name L, inlined_at f l c` where given."""
 
     file: int
@@ -201,7 +203,7 @@ class Loc(NamedTuple):
     inlined_at: tuple[int, int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pragma:
     """`.pragma "…"`."""
 
@@ -209,7 +211,7 @@ class Pragma:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LabelTable:
     """`.branchtargets` or `.calltargets` under a label: `name: .branchtargets a, b;`."""
 
@@ -219,7 +221,7 @@ class LabelTable:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prototype:
     """`name: .callprototype (ret) _ (params);`."""
 
@@ -230,7 +232,7 @@ class Prototype:
     noreturn: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Block:
     """`{ … }`: a scope of its own for registers, variables and labels."""
 

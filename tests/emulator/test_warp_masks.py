@@ -144,3 +144,22 @@ def test_groups_that_meet_apart_leave_other_meetings_alone() -> None:
     """
     text = entry(INDEX + body + store("%r4"), before=".shared .align 4 .b8 s[128];")
     np.testing.assert_array_equal(run(text, 32, block=(32,)), np.arange(32, dtype=np.uint32))
+
+
+@pytest.mark.parametrize("first", ["@%p0 bra A;", "@!%p0 bra A;"])
+def test_barriers_one_behind_the_other_are_as_many_meetings(first: str) -> None:
+    """What lies between two meetings on one side is seen behind the second on the other."""
+    sync = "bar.warp.sync 0xffffffff;"
+    writes = f"{sync} add.u32 %r4, %r76, 100; st.shared.u32 [%r2], %r4; {sync}"
+    reads = f"{sync} {sync} ld.shared.u32 %r3, [%r2+-64];"
+    above, below = (reads, writes) if first.startswith("@%") else (writes, reads)
+    body = f"""
+    setp.lt.u32 %p0, %r76, 16; mov.u32 %r2, s; mad.lo.u32 %r2, %r76, 4, %r2; mov.u32 %r3, 7;
+    st.shared.u32 [%r2], 5; {first}
+    {above} bra B;
+    A: {below}
+    B:
+    """
+    text = entry(INDEX + body + store("%r3"), before=".shared .align 4 .b8 s[128];")
+    expected = [7 if t < 16 else 100 + t - 16 for t in range(32)]
+    np.testing.assert_array_equal(run(text, 32, block=(32,)), np.array(expected, np.uint32))

@@ -230,6 +230,7 @@ def activemask(emit: Emitter, op: Op) -> None:
     types="membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-bar-warp-sync",
     gathers=True,
+    meets_elsewhere=True,
     keeps_memory=True,
 )
 def bar_warp_sync(emit: Emitter, op: Op) -> None:
