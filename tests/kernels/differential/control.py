@@ -60,13 +60,18 @@ def without(m: Maker, mask: str, other: str) -> tuple[str, list[Node]]:
     return x, [m.set(x, lambda t: t.registers[mask] & ~t.registers[other])]
 
 
+def known(m: Maker, region: Region) -> str | None:
+    """The lanes that come, where those that part are told apart: else they meet nobody until they join."""
+    return region.mask if m.chance(0.5) else None
+
+
 def branch(m: Maker, region: Region) -> list[Node]:
     """If, often with else."""
     q, nodes = m.compare()
     taken = other = None
-    if region.mask:
-        taken, more = ballot(m, q, region.mask)
-        other, rest = without(m, region.mask, taken)
+    if mask := known(m, region):
+        taken, more = ballot(m, q, mask)
+        other, rest = without(m, mask, taken)
         nodes += [*more, *rest]
     alone = m.chance(0.3)
     skip, end = m.label("ELSE"), m.label("END")
@@ -99,9 +104,9 @@ def switch(m: Maker, region: Region) -> list[Node]:
     count = m.rng.randint(2, 4)
     m.emit(f"rem.u32 {x}, {name}, {count};")
     nodes: list[Node] = [m.set(x, lambda t: t.registers[name] % count)]
-    mask = None
-    if region.mask:
-        mask, more = partners(m, x, region.mask)
+    mask = known(m, region)
+    if mask:
+        mask, more = partners(m, x, mask)
         nodes += more
     cases = [m.label("CASE") for _ in range(count)]
     targets = [*cases]
@@ -130,15 +135,15 @@ def switch(m: Maker, region: Region) -> list[Node]:
 def loop(m: Maker, region: Region) -> list[Node]:
     """As often as a register says, which breaks make fewer; tested at the top or at the bottom."""
     name, c, q = m.pick("r"), m.fresh("r"), m.fresh("p")
-    most = m.rng.choice([1, 3, 3, 7])
+    most = m.rng.choice([1, 3, 3, 7, *([31] if region.times == 1 else [])])
     bottom = m.chance(0.4)
     low = 1 if bottom else 0
     m.emit(f"and.b32 {c}, {name}, {most}; add.u32 {c}, {c}, {low};")
     nodes: list[Node] = [m.set(c, lambda t: (t.registers[name] & most) + low)]
     head, latch, out = m.label("HEAD"), m.label("LATCH"), m.label("OUT")
-    members = m.fresh("r") if region.mask else None
-    if members and region.mask:
-        outer = region.mask
+    outer = known(m, region)
+    members = m.fresh("r") if outer else None
+    if members and outer:
         m.emit(f"mov.b32 {members}, {outer};")
         nodes.append(m.set(members, lambda t: t.registers[outer]))
     again: list[Node] = []

@@ -98,9 +98,9 @@ def _body(m: Maker, dynamic: int) -> list[Node]:
     if m.chance(0.6):
         define(m)
     constants, values = first_values(m)
-    m.budget = 60
+    m.budget = m.rng.choice([30, 60, 60, 120])
     full = _mask(m)
-    region = Region(m.rng.choice([2, 3, 3]), "%full", uniform=True)
+    region = Region(m.rng.choice([2, 3, 3, 4]), "%full", uniform=True)
     nodes: list[Node] = []
     mails = 0
     for _ in range(m.rng.randint(1, MAILS)):
