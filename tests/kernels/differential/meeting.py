@@ -129,7 +129,8 @@ def halves(m: Maker, region: Region) -> list[Node]:
     def steps(t: Thread) -> Steps:
         return (yield from run(parts[t.registers[q]], t))
 
-    return [*nodes, Wait(steps), *barrier(m)]
+    m.emit("bar.sync 0;")  # of another number: one half is here before the other is done
+    return [*nodes, Wait(steps), _all_meet(m)]
 
 
 def pipeline(m: Maker, region: Region) -> list[Node]:
