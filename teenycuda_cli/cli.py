@@ -68,6 +68,13 @@ class LazyGroup(click.Group):
 def group() -> None:
     """Inspect, strip, assemble and launch PTX, on a GPU or on the embedded emulator.
 
+    Exit codes: 0 all well, 1 a check failed, 2 usage, 3 the file, 4 a fault, 5 missing in the emulator,
+    6 --timeout passed, 70 a defect of teenycuda, 77 no such device, 130 interrupted by Ctrl-C.
+
+    With --json, every command prints one document, with the exit_code and, of a failure, an error:
+    kind, message, file, line, column, hint, context (lines under the message) and unsupported (what the
+    emulator lacks: instruction, lines, reason).
+
     \b
     Example:
         teenycuda inspect kernel.ptx

@@ -14,6 +14,8 @@ import pytest
 
 from teenycuda_cli import __version__
 from teenycuda_cli.cli import COMMANDS, group, run
+from teenycuda_cli.driver.assembly.assembler import AssemblerMissing
+from teenycuda_cli.errors import CheckFailed, TeenycudaError
 
 PROGRAM = str(Path(sys.executable).with_name("teenycuda"))
 
@@ -69,6 +71,30 @@ def test_help_fits_a_narrow_terminal(name: str) -> None:
     plain = os.environ | {"COLUMNS": "80"}
     done = subprocess.run(words, env=plain, capture_output=True, text=True, check=True)
     assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
+
+
+def _all_errors(kind: type[TeenycudaError] = TeenycudaError) -> list[type[TeenycudaError]]:
+    return [found for each in kind.__subclasses__() for found in (each, *_all_errors(each))]
+
+
+def test_every_way_to_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help and the README have every exit code, and every key of a document's error."""
+    readme = Path(__file__).parents[1].joinpath("README.md").read_text()
+    told = " ".join(_help([], capsys).split())
+    codes = told[told.index("Exit codes:") : told.index("With --json")]
+    kinds = readme[readme.index("| `kind` |") :].split("\n", 1)[0]
+    of_launch = " ".join(_help(["launch"], capsys).split())
+    assert AssemblerMissing in _all_errors()
+    for error in _all_errors():
+        assert f" {error.exit_code} " in codes
+        assert f" {error.exit_code} " in of_launch[of_launch.index("Exit codes:") :]
+        assert f"| {error.exit_code} | " in readme
+        assert f"`{error.kind}`" in readme
+        if error.exit_code != CheckFailed.exit_code:
+            assert re.search(rf"`{error.kind}`[^()]*\({error.exit_code}\)", kinds)
+    for key in TeenycudaError("").document:
+        assert re.search(rf"\b{key}\b", told)
+        assert f"`{key}`" in readme
 
 
 def test_the_group_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:

@@ -122,7 +122,7 @@ def command(
     over the arguments as they were before the launch: x+y, a@b, 'where(x>0,x,0)', 'x.sum()'.
 
     Exit codes: 0 all well, 1 a check failed, 2 usage, 3 the file, 4 a fault, 5 missing in the emulator,
-    6 --timeout passed, 77 no such device.
+    6 --timeout passed, 70 a defect of teenycuda, 77 no such device, 130 interrupted.
 
     \b
     Example:

@@ -120,9 +120,9 @@ def test_the_document(launch: Launch) -> None:
     done = launch("scale", *SCALE, "--arg", "n=150", "--expect", "x=x", "--expect", "y=a*x", "--json")
     document = done.document
     assert done.code == document["exit_code"] == 1
-    assert list(document)[:16] == [
+    assert list(document)[:17] == [
         "schema", "device", "kernel", "grid", "block", "cluster", "shared_bytes", "scratch", "args", "expect",
-        "guards_ok", "findings", "printf", "saved", "timing", "bench",
+        "guards_ok", "findings", "printf", "printf_dropped", "saved", "timing", "bench",
     ]  # fmt: skip
     assert document["schema"] == "teenycuda.launch/1"
     assert set(document["device"]) == {"kind", "name", "arch"}
@@ -141,6 +141,7 @@ def test_the_document(launch: Launch) -> None:
     assert (bad["ok"], bad["mismatches"], bad["worst_index"]) == (False, 50, [150])
     assert document["guards_ok"] is True
     assert document["printf"] == ""
+    assert document["printf_dropped"] == (0 if document["device"]["kind"] == "cpu" else None)
     assert set(document["timing"]) == {"load_ms", "kernel_ms", "total_ms"}
     assert document["bench"] is None
 
