@@ -126,6 +126,8 @@ class Scheduler:
         since: dict[int, int] = dict.fromkeys(pending, self.steps)
         deferred: set[int] = set()
         while pending:
+            if len(deferred) == len(pending) and loop is None and self._wake_warps(lanes, pending, since):
+                deferred.clear()
             block = self._choose(pending, since, deferred, lanes)
             if loop is None:
                 if block not in polling:
@@ -208,6 +210,25 @@ class Scheduler:
         self._resume_parked(lanes, pending, everybody=True)
         for block in pending.keys() - before:
             since[block] = self.steps
+
+    def _wake_warps(self, lanes: Lanes, pending: dict[int, Mask], since: dict[int, int]) -> bool:
+        """All that run wait for lanes of their warps: whether some of those go on, whose own wait is over."""
+        before = set(pending)
+        if self.parking.ready:
+            self._idle = 0
+            self._resume_parked(lanes, pending, everybody=False)
+        elif any(arrival.site.waits for arrival in self.barriers.waiting) and self.barriers.release(
+            lanes, pending
+        ):
+            self._idle = 0
+        elif self.parking and self._idle < IDLE_ROUNDS:
+            self._idle += 1
+            self._resume_parked(lanes, pending, everybody=True)
+        else:
+            return False
+        for block in pending.keys() - before:
+            since[block] = self.steps
+        return True
 
     def _choose(
         self, pending: dict[int, Mask], since: dict[int, int], deferred: set[int], lanes: Lanes

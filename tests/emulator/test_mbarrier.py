@@ -261,3 +261,16 @@ def test_waiting_ends_at_the_timeout() -> None:
     session = Session(kernel(body))
     with pytest.raises(TimeoutExpired):
         session.launch(session.buffer("out", np.zeros(32, np.uint32)), timeout=0.002)
+
+
+def test_lanes_of_a_warp_wait_for_those_at_an_object() -> None:
+    """A vote waits for lanes whose phase is over, and has them wait for nothing but themselves."""
+    body = """
+    setp.ge.u32 %p1, %r76, 16; @%p1 bra LATE;
+    mbarrier.arrive.shared.b64 %d4, [%r1];
+    AGAIN: mbarrier.test_wait.shared.b64 %p2, [%r1], %d4; @!%p2 bra AGAIN; bra BOTH;
+    LATE: mbarrier.arrive.shared.b64 %d4, [%r1];
+    BOTH: vote.sync.ballot.b32 %r7, %p1, 0xffffffff;
+    """
+    got = run(kernel(init(32) + body + store("%r7")), 64, grid=(2,))
+    np.testing.assert_array_equal(got, np.full(64, 0xFFFF0000, np.uint32))
