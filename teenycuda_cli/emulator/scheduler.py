@@ -32,6 +32,19 @@ TURNS_OF_OTHERS = 8
 """Steps that others take before lanes that polled in vain do so again."""
 IDLE_ROUNDS = 1024
 """How often all lanes that wait for mbarriers may be told that nothing happened, with nothing else to run."""
+_LANES = np.arange(WARP, dtype=np.uint32)
+
+
+def _named(lanes: Lanes, member: Any) -> Any:
+    """The member mask of each lane, by warp; of one row and lane where all have the same."""
+    if type(member) is int:
+        return np.full((1, 1), member, np.uint32)
+    return by_warp(lanes, member, 0).astype(np.uint32)
+
+
+def _masks(rows: Any) -> Any:
+    """Rows of rows of 32 bools as rows of masks."""
+    return bits(rows.reshape(-1, WARP)).reshape(rows.shape[:2])
 
 
 class Scheduler:
@@ -338,33 +351,39 @@ class Scheduler:
         absent = self._alive(lanes, pending, mask) & ~mask
         if not absent.any():
             return mask
-        elsewhere: dict[int, Any] = {}
-        if block in self.kernel.meeting:
-            elsewhere = {
-                other: pending[other] & ~self._met.get(other, np.False_)
-                for other in self.kernel.meeting & pending.keys()
-            }
-            for waiting in elsewhere.values():
-                absent &= ~waiting
         member = self._member(lanes, block)
+        elsewhere: dict[int, Any] = {}
         if type(member) is int and member >> WARP:
             lacking = by_warp(lanes, absent, False, WARPGROUP).any(axis=1, keepdims=True)
             ready = mask & from_warps(lanes, ~lacking, WARPGROUP)
         else:
-            named = np.uint32(member) if type(member) is int else by_warp(lanes, member, 0).astype(np.uint32)
-            ready = mask & from_warps(lanes, bits(by_warp(lanes, absent, False)) & named == 0)
+            named = _named(lanes, member)
+            missing = bits(by_warp(lanes, absent, False)) & named
+            if block in self.kernel.meeting:
+                elsewhere = self._elsewhere(lanes, named, pending)
+                for same in elsewhere.values():
+                    missing = missing & ~_masks(same)
+            ready = mask & from_warps(lanes, np.broadcast_to(missing == 0, (len(missing), WARP)))
         if not ready.any():
             pending[block] = mask
             deferred.add(block)
             return False
-        if elsewhere:
-            groups = np.where(by_warp(lanes, ready, False), named, np.uint32(0))
-            group = np.bitwise_or.reduce(groups, axis=1, keepdims=True)
-            partners = from_warps(lanes, (group >> np.arange(WARP, dtype=np.uint32) & 1).astype(bool))
-            for other, waiting in elsewhere.items():
-                if (met := waiting & partners).any():
-                    self._met[other] = met | self._met.get(other, np.False_)
+        going = by_warp(lanes, ready, False)[:, :, None] if elsewhere else None
+        for other, same in elsewhere.items():
+            partners = (same & going & (named[:, :, None] >> _LANES & 1).astype(bool)).any(axis=1)
+            if partners.any():
+                self._met[other] = from_warps(lanes, partners) | self._met.get(other, np.False_)
         return self._part(block, mask, ready, pending)
+
+    def _elsewhere(self, lanes: Lanes, named: Any, pending: dict[int, Mask]) -> dict[int, Any]:
+        """Which lanes wait at other `bar.warp.sync` by the same member mask: (warps, here, there)."""
+        found = {}
+        for other in self.kernel.meeting & pending.keys():
+            waiting = by_warp(lanes, pending[other] & ~self._met.get(other, np.False_), False)
+            theirs = np.broadcast_to(_named(lanes, self._member(lanes, other)), waiting.shape)
+            ours = np.broadcast_to(named, waiting.shape)
+            found[other] = (ours[:, :, None] == theirs[:, None, :]) & waiting[:, None, :]
+        return found
 
     @staticmethod
     def _part(block: int, mask: Any, ready: Any, pending: dict[int, Mask]) -> Any:

@@ -163,3 +163,18 @@ def test_barriers_one_behind_the_other_are_as_many_meetings(first: str) -> None:
     text = entry(INDEX + body + store("%r3"), before=".shared .align 4 .b8 s[128];")
     expected = [7 if t < 16 else 100 + t - 16 for t in range(32)]
     np.testing.assert_array_equal(run(text, 32, block=(32,)), np.array(expected, np.uint32))
+
+
+@pytest.mark.parametrize("few", [5, 27])
+def test_a_meeting_is_of_those_that_name_the_same_lanes(few: int) -> None:
+    """Lanes that wait for the whole warp do not meet others that wait for themselves alone."""
+    low = (1 << few) - 1
+    body = f"""
+    setp.lt.u32 %p0, %r76, {few}; mov.u32 %r2, s; mad.lo.u32 %r2, %r76, 4, %r2; mov.u32 %r5, 0;
+    ALL: bar.warp.sync 0xffffffff; vote.sync.ballot.b32 %r4, %p0, 0xffffffff;
+    add.u32 %r5, %r5, 1; setp.eq.u32 %p1, %r5, 4; @%p1 bra END; @!%p0 bra ALL;
+    st.shared.u32 [%r2], %r76; bar.warp.sync {low:#x}; ld.shared.u32 %r3, [%r2]; bra ALL;
+    END:
+    """
+    text = entry(INDEX + body + store("%r4"), before=".shared .align 4 .b8 s[128];")
+    np.testing.assert_array_equal(run(text, 32, block=(32,)), np.full(32, low, np.uint32))
