@@ -171,10 +171,10 @@ def test_a_meeting_is_of_those_that_name_the_same_lanes(few: int) -> None:
     low = (1 << few) - 1
     body = f"""
     setp.lt.u32 %p0, %r76, {few}; mov.u32 %r2, s; mad.lo.u32 %r2, %r76, 4, %r2; mov.u32 %r5, 0;
+    @!%p0 bra ALL;
+    LOW: st.shared.u32 [%r2], %r76; bar.warp.sync {low:#x}; ld.shared.u32 %r3, [%r2];
+    add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 4000; @%p1 bra LOW;
     ALL: bar.warp.sync 0xffffffff; vote.sync.ballot.b32 %r4, %p0, 0xffffffff;
-    add.u32 %r5, %r5, 1; setp.eq.u32 %p1, %r5, 4; @%p1 bra END; @!%p0 bra ALL;
-    st.shared.u32 [%r2], %r76; bar.warp.sync {low:#x}; ld.shared.u32 %r3, [%r2]; bra ALL;
-    END:
     """
     text = entry(INDEX + body + store("%r4"), before=".shared .align 4 .b8 s[128];")
     np.testing.assert_array_equal(run(text, 32, block=(32,)), np.full(32, low, np.uint32))
