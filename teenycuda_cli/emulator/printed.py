@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 
 MOST_BYTES = 1 << 24
-"""Of a launch's calls together, each with its text and `CALL_BYTES` more (a GPU's buffer: 1 MiB by default)."""
+"""Of a launch's calls together, each with its text and `CALL_BYTES` more; a GPU's buffer has 1 MiB."""
 CALL_BYTES = 64
 
 
