@@ -130,13 +130,20 @@ def test_messages_that_cannot_be_written(words: list[str], code: int) -> None:
     assert _in_shell("2>/dev/full", *words).returncode == code
 
 
+def heed_interrupts() -> None:
+    """In a new process: let Ctrl-C work, which shells take from what they start in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("option", [[], ["--json"]])
 def test_an_interrupt(tmp_path: Path, option: list[str]) -> None:
     """Ctrl-C ends a command with a message, or with its document, and the code that shells give it."""
     fifo = tmp_path / "kernel.ptx"
     os.mkfifo(fifo)
     words = [*COMMAND, "inspect", str(fifo), *option]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed_interrupts
+    )
     with process, fifo.open("wb"):  # it opens once the command reads
         process.send_signal(signal.SIGINT)
         told, said = process.communicate(timeout=60)
@@ -216,6 +223,8 @@ def test_an_interrupt_at_any_time() -> None:
         "sys.argv[1:] = ['devices']\n"
         "__main__.main()\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=False, preexec_fn=heed_interrupts
+    )
     assert ended.returncode == -signal.SIGINT
     assert ended.stderr == b""
