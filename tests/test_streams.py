@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -130,20 +131,22 @@ def test_messages_that_cannot_be_written(words: list[str], code: int) -> None:
     assert _in_shell("2>/dev/full", *words).returncode == code
 
 
-def heed_interrupts() -> None:
-    """In a new process: let Ctrl-C work, which shells take from what they start in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Let Ctrl-C work in new processes, which a shell takes from what it starts in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.usefixtures("heeded")
 @pytest.mark.parametrize("option", [[], ["--json"]])
 def test_an_interrupt(tmp_path: Path, option: list[str]) -> None:
     """Ctrl-C ends a command with a message, or with its document, and the code that shells give it."""
     fifo = tmp_path / "kernel.ptx"
     os.mkfifo(fifo)
     words = [*COMMAND, "inspect", str(fifo), *option]
-    process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed_interrupts
-    )
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with process, fifo.open("wb"):  # it opens once the command reads
         process.send_signal(signal.SIGINT)
         told, said = process.communicate(timeout=60)
@@ -211,6 +214,7 @@ def test_the_same_name_in_results(words: list[str], key: str) -> None:
     assert document.get("files", [document])[0][key] == "<stdin>"
 
 
+@pytest.mark.usefixtures("heeded")
 def test_an_interrupt_at_any_time() -> None:
     """From the first import of ours on, Ctrl-C leaves no traceback."""
     script = (
@@ -223,8 +227,6 @@ def test_an_interrupt_at_any_time() -> None:
         "sys.argv[1:] = ['devices']\n"
         "__main__.main()\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=False, preexec_fn=heed_interrupts
-    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
     assert ended.returncode == -signal.SIGINT
     assert ended.stderr == b""
