@@ -58,11 +58,12 @@ FIELDS: dict[str, tuple[tuple[Part, ...], ...]] = {
 """By field and axis, where its value lies; those without axes have one."""
 
 KINDS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16")
-"""The element types by number, of which 8 is f32 with subnormals flushed."""
+"""The element types by number, of which 8 is f32 whose sums flush subnormals."""
 _FLUSHED = 8
 TF32_KINDS = {11: 7, 12: 8}
 """Numbers of element types that are another one, and tf32."""
-_NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0x7FFFFFFFFFFFFFFF}
+_NAN = 0x7FF7
+"""What 16 bits of an element outside are filled with, as floats of any size (an H200's)."""
 SWIZZLES = (0, 32, 64, 128)
 """Bytes within which each mode exchanges chunks of 16."""
 
@@ -79,7 +80,7 @@ class TensorMap:
     steps: tuple[int, ...]  # every how many-th element
     swizzle: int  # bytes; 0: none
     fill: int  # what stands for an element outside
-    flushes: bool  # subnormals become zero
+    flushes: bool  # sums take subnormals for zero
     rounds: bool  # f32 becomes tf32
 
     @property
@@ -140,10 +141,17 @@ def decoded(data: bytes) -> TensorMap | str:
         box,
         steps,
         swizzle,
-        _NAN.get(kind, 0) if value_of(data, "fill_mode") else 0,
+        _fill(data, kind),
         number == _FLUSHED,
         is_tf32 and kind == "f32",
     )
+
+
+def _fill(data: bytes, kind: str) -> int:
+    """What stands for an element outside: zero, or a NaN that is no integer's."""
+    if kind[0] in "us" or not value_of(data, "fill_mode"):
+        return 0
+    return int.from_bytes(_NAN.to_bytes(2, "little") * (dtype(kind).itemsize // 2), "little")
 
 
 def swizzled(start: int, size: int, swizzle: int) -> Any:

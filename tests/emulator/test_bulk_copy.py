@@ -108,6 +108,14 @@ def test_sums_of_floats(kind: str, dtype: Any, more: str) -> None:
     np.testing.assert_array_equal(reduced("add", kind, old, new, more), old + new)
 
 
+def test_sums_of_subnormals() -> None:
+    """They stay what they are in f32, which the atomic addition in global memory takes for zero."""
+    one, other = (bits(np.uint32, seed) & 0x807FFFFF for seed in (7, 8))
+    found = reduced("add", "f32", one.view(np.float32), other.view(np.float32))
+    np.testing.assert_array_equal(found, one.view(np.float32) + other.view(np.float32))
+    assert np.any(found)
+
+
 @pytest.mark.parametrize("name", ["min", "max"])
 def test_extremes_of_halves(name: str) -> None:
     """A number wins over NaN."""

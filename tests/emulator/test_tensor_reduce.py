@@ -82,6 +82,17 @@ def test_boxes_of_floats_are_combined(op: str, kind: int, dtype: Any) -> None:
     np.testing.assert_array_equal(stored(tensor, kind, (-1, 8), given, op), expected)
 
 
+@pytest.mark.parametrize(("kind", "kept"), [(7, 1), (8, 0)])
+def test_sums_of_subnormals(kind: int, kept: int) -> None:
+    """They stay what they are, or are zero where the map's elements are f32 that is flushed."""
+    tensor, given = (
+        (bits(shape, np.uint32, seed) & 0x007FFFFF).view(np.float32)
+        for shape, seed in (((9, 16), 16), ((4, 8), 17))
+    )
+    expected = combined(tensor, (2, 8), given, lambda old, new: (old + new) * np.float32(kept))
+    np.testing.assert_array_equal(stored(tensor, kind, (2, 8), given, "add"), expected)
+
+
 @pytest.mark.parametrize("op", ["add", "min", "max"])
 def test_boxes_of_bf16_are_combined(op: str) -> None:
     """The upper halves of f32, sums rounded to nearest, ties to even."""

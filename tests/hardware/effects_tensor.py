@@ -22,7 +22,7 @@ _SHARED = (
 _KINDS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "f32", "f32")
 """Element types by number; f32 is there plain, flushed, and as tf32 with both."""
 _FLUSHED, _TF32, _TF32_FLUSHED = 8, 11, 12
-_ADDED = (2, 3, 4, 6, 7, 10)
+_ADDED = (2, 3, 4, *range(6, len(_KINDS)))
 _COMPARED = (2, 3, 4, 5, 6, 10)
 _REDUCED: dict[str, Sequence[int]] = {
     "add": _ADDED,

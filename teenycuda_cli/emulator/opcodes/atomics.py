@@ -66,17 +66,18 @@ def _is_nan(values: Any) -> bool:
 
 
 @cache
-def change_of(name: str, type_name: str, in_shared: bool) -> Change:
+def change_of(name: str, type_name: str, in_shared: bool, flushes: bool) -> Change:
     """What an operation does, in shared memory or in global memory.
 
-    In global memory f32 addition takes subnormals for zero, and f64 addition hands NaNs on as they are.
+    Where it flushes, f32 addition takes subnormals for zero; f64 addition in global memory hands NaNs on as
+    they are.
     """
     if name in _OTHERS:
         return _OTHERS[name]
     if type_name[0] in "bus" and not type_name.startswith("bf"):
         ufunc = _UFUNCS[name]
         return Change(ufunc, ufunc, adds_integers=name == "add")
-    modifiers = ("ftz", type_name) if type_name == "f32" and not in_shared else (type_name,)
+    modifiers = ("ftz", type_name) if type_name == "f32" and flushes else (type_name,)
     operand = Name("a")
     operation = decode(Instruction(name, modifiers, (operand, operand, operand), 0, 0))
     assert isinstance(operation, Operation)
@@ -133,8 +134,8 @@ class Atomic:
         self.readers = readers
         self.writers = writers
         self.is_wide = type_name == "b128"
-        self.in_shared = change_of(name, type_name, in_shared=True)
-        self.elsewhere = change_of(name, type_name, in_shared=False)
+        self.in_shared = change_of(name, type_name, in_shared=True, flushes=False)
+        self.elsewhere = change_of(name, type_name, in_shared=False, flushes=True)
         self.wants = any(write is not None for write in writers)
 
     def __call__(self, lanes: Any, address: Any, mask: Any, *operands: Any) -> Any:

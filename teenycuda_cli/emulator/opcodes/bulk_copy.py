@@ -91,7 +91,7 @@ class CopyIn(Bulk):
             read = actor.shared if self.from_shared else actor.device
             data = read(source + from_at, count, writes=False).copy()
             for place, where in targets(actor, ranks, target + to_at, told + barrier_at):
-                put(self.op, actor.shared(place, count, writes=True), data, in_shared=True)
+                put(self.op, actor.shared(place, count, writes=True), data)
                 self.complete(actor, where, count)
 
 
@@ -109,7 +109,7 @@ class CopyOut(Bulk):
             address = target + self.offsets[0]
             count = _checked(actor, address, source + self.offsets[1], length)
             data = actor.shared(source + self.offsets[1], count, writes=False)
-            put(self.op, actor.device(address, count, writes=True), data, in_shared=False)
+            put(self.op, actor.device(address, count, writes=True), data)
 
 
 def _checked(actor: Actor, target: int, source: int, length: int) -> int:
@@ -122,20 +122,20 @@ def _checked(actor: Actor, target: int, source: int, length: int) -> int:
     return count
 
 
-def put(op: Op, place: Any, data: Any, *, in_shared: bool) -> None:
+def put(op: Op, place: Any, data: Any) -> None:
     """Bytes to where they go, combined with what is there where the instruction reduces."""
     modifiers = op.operation.modifiers
     if "op" in modifiers:
         number = dtype_of(modifiers["type"])
         old, new = place.view(number), data.view(number)
-        old[:] = reduced(modifiers["op"], modifiers["type"], old, new, in_shared=in_shared)
+        old[:] = reduced(modifiers["op"], modifiers["type"], old, new)
     else:
         place[:] = data
 
 
-def reduced(name: str, kind: str, old: Any, new: Any, *, in_shared: bool) -> Any:
-    """Old elements combined with new ones, like the atomic operation of a type does it."""
-    change = change_of(name, kind, in_shared=in_shared)
+def reduced(name: str, kind: str, old: Any, new: Any, *, flushes: bool = False) -> Any:
+    """Old elements combined with new ones, like the atomic operation of a type, but f32 keeps subnormals."""
+    change = change_of(name, kind, in_shared=False, flushes=flushes)
     with np.errstate(all="ignore"):
         return change.function(old, new)
 

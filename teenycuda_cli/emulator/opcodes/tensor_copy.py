@@ -11,7 +11,6 @@ from teenycuda_cli.emulator.effects import effect
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.ir import Group, Op, Source
 from teenycuda_cli.emulator.lanes import Lanes, Mask
-from teenycuda_cli.emulator.numerics.floating import flushed
 from teenycuda_cli.emulator.numerics.half import to_tf32
 from teenycuda_cli.emulator.numerics.types import dtype
 from teenycuda_cli.emulator.opcodes.bulk_copy import (
@@ -157,26 +156,24 @@ class StoreBox(Boxes):
                 continue
             given = data[order].view(f"u{tensor.element}").reshape(tensor.box[::-1])[found.box]
             if name:
-                given = _combined(name, tensor.kind, found.elements.copy(), given)
+                given = _combined(name, tensor, found.elements.copy(), given)
             found.elements[...] = given
 
 
-def _combined(name: str, kind: str, old: Any, new: Any) -> Any:
+def _combined(name: str, tensor: TensorMap, old: Any, new: Any) -> Any:
     """Elements of a tensor combined with those of a box."""
     if name in _BITWISE:
-        return reduced(name, f"b{kind[1:]}", old, new, in_shared=False)
-    number = dtype(kind)
-    return reduced(name, kind, old.view(number), new.view(number), in_shared=False).view(new.dtype)
+        return reduced(name, f"b{tensor.kind[1:]}", old, new)
+    number = dtype(tensor.kind)
+    sums = reduced(name, tensor.kind, old.view(number), new.view(number), flushes=tensor.flushes)
+    return sums.view(new.dtype)
 
 
 def _converted(tensor: TensorMap, elements: Any) -> Any:
-    """Elements as they come into shared memory."""
-    if not (tensor.flushes or tensor.rounds):
+    """Elements as they come into shared memory: f32 as tf32 where the map says so, subnormals too."""
+    if not tensor.rounds:
         return elements
-    numbers = np.ascontiguousarray(elements).view(np.float32)
-    if tensor.flushes:
-        numbers = flushed(numbers)
-    return to_tf32(numbers, "rn") if tensor.rounds else numbers.view(np.uint32)
+    return to_tf32(np.ascontiguousarray(elements).view(np.float32), "rn")
 
 
 def _tensor(emit: Emitter, op: Op, source: Source) -> tuple[Argument, list[Argument]]:
