@@ -250,7 +250,7 @@ def _operands(
         if argument.name in views:
             view = views[argument.name]
             decoded = decode(view.buffer.element, view.of(view.buffer.before))
-            values[argument.name] = Operand(argument.name, decoded)
+            values[argument.name] = Operand(argument.name, decoded, view.buffer.poisoned)
         elif isinstance(argument.value, Scalar):
             values[argument.name] = _scalar(argument.value, packed[argument.name] or b"")
     return values

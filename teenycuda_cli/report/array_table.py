@@ -71,7 +71,8 @@ def _cells(shown: Shown, stored: Array, places: Iterable[int | None]) -> list[st
     from teenycuda_cli.driver.arguments.dtypes import decode, is_poison  # noqa: PLC0415  (numpy, which a launch has)
 
     values = decode(shown.element, stored)
-    marks = is_poison(shown.element, stored) if shown.poisoned else None
+    marked = shown.poisoned and not shown.element.is_poison_a_value
+    marks = is_poison(shown.element, stored) if marked else None
     texts = []
     for place in places:
         if place is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from teenycuda_cli.driver.arguments.element_types import ElementType
     from teenycuda_cli.driver.arguments.matching import Binding
     from teenycuda_cli.driver.buffers import Overwritten
-    from teenycuda_cli.driver.checks.comparison import Comparison, Extreme
+    from teenycuda_cli.driver.checks.comparison import Comparison, Extreme, Pair
     from teenycuda_cli.driver.device import Finding
     from teenycuda_cli.driver.results import ArgumentResult, LaunchReport
 
@@ -207,8 +207,21 @@ def _summary(argument: ArgumentResult) -> str:
     if written_nans > 0:
         parts.append(f"{written_nans} NaN")
     if found.poison_count:
-        parts.append(f"{found.poison_count} untouched")
+        parts.append(_poison_words(argument, found.poison_count))
     return "  ".join(parts)
+
+
+def _poison_words(argument: ArgumentResult, count: int) -> str:
+    from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES  # noqa: PLC0415  (as below)
+
+    element = ELEMENT_TYPES[argument.type or ""]
+    if element.is_poison_a_value:
+        return f"{count} {plural(count, 'holds', 'hold')} the poison value {_poison_hex(element)}"
+    return f"{count} untouched"
+
+
+def _poison_hex(element: ElementType) -> str:
+    return "0x" + "cd" * element.size
 
 
 def _packed_lines(report: LaunchReport) -> Iterator[str]:
@@ -257,14 +270,12 @@ def _comparison_lines(comparison: Comparison, paint: Paint) -> Iterator[str]:
         if extreme:
             yield f"  largest {label} {_error(comparison, label, extreme, with_place=True)}"
     if comparison.untouched:
-        never = plural(comparison.untouched, "was never written", "were never written")
-        yield f"  {counted(comparison.untouched, 'element')} {never} (still poison)"
+        yield f"  {_poison_line(comparison)}"
     written = comparison.nan_got - min(comparison.untouched, comparison.nan_got)
     if written or comparison.nan_expected:
         yield f"  NaN: {written} written, {comparison.nan_expected} expected"
     for pair in comparison.first:
-        index = ",".join(map(str, pair.index))
-        got, expected = (value_text(value, comparison.element) for value in (pair.got, pair.expected))
+        index, got, expected = _pair_texts(comparison, pair)
         yield f"    [{index}]  got {got}  expected {expected}"
     if comparison.mismatches > len(comparison.first):
         yield f"    … {comparison.mismatches - len(comparison.first)} more"
@@ -275,11 +286,27 @@ def _error(comparison: Comparison, label: str, extreme: Extreme | None, *, with_
         return ""
     if not with_place:
         return f", largest error {extreme.error:.3g}"
-    pair = extreme.pair
-    index = ",".join(map(str, pair.index))
-    got, expected = (value_text(value, comparison.element) for value in (pair.got, pair.expected))
+    index, got, expected = _pair_texts(comparison, extreme.pair)
     number = f"{extreme.error:.0f}" if label.startswith("ULP") else f"{extreme.error:.6g}"
     return f"{number} at [{index}]: got {got}, expected {expected}"
+
+
+def _poison_line(comparison: Comparison) -> str:
+    count = comparison.untouched
+    if comparison.element.is_poison_a_value:
+        holds = plural(count, "holds", "hold")
+        return (
+            f"{counted(count, 'element')} {holds} the poison value {_poison_hex(comparison.element)}: "
+            "written so, or never written"
+        )
+    return f"{counted(count, 'element')} {plural(count, 'was', 'were')} never written (still poison)"
+
+
+def _pair_texts(comparison: Comparison, pair: Pair) -> tuple[str, str, str]:
+    """Index, what was there and what was expected."""
+    index = ",".join(map(str, pair.index))
+    got = "untouched" if pair.untouched else value_text(pair.got, comparison.element)
+    return index, got, value_text(pair.expected, comparison.element)
 
 
 def value_text(value: Any, element: ElementType) -> str:

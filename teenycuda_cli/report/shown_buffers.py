@@ -30,7 +30,7 @@ def print_shown(shown: Sequence[Shown], paint: Paint) -> None:
             continue
         with np.errstate(all="ignore"):
             values = decode(each.element, each.stored).astype(np.float64)
-        if each.poisoned:
+        if each.poisoned and not each.element.is_poison_a_value:
             values[is_poison(each.element, each.stored)] = np.nan
         if paint.enabled:
             sys.stdout.flush()

@@ -115,6 +115,28 @@ def test_what_was_left_unwritten_is_seen(launch: Launch) -> None:
     assert "50 of 200 elements differ" in done.out
 
 
+@pytest.mark.parametrize(
+    ("buffer", "expected", "code", "says"),
+    [
+        ("f32", "y=a*x-99*y", 2, "y holds poison before the launch"),
+        ("i32", "y=y", 2, "y holds poison before the launch"),
+        ("f32", "y=nan", 1, "200 elements were never written (still poison)"),
+        ("i32", "y=0xcdcdcdcd-2**32", 1, "got untouched  expected -842150451"),
+        ("i32", "y=-842150451", 1, "200 of 200 elements differ"),
+        ("u8", "y=205", 0, "200 hold the poison value 0xcd"),
+        ("u8", "y=204", 1, "200 elements hold the poison value 0xcd: written so, or never written"),
+    ],
+)
+def test_a_kernel_that_writes_nothing_passes_no_check(
+    launch: Launch, buffer: str, expected: str, code: int, says: str
+) -> None:
+    """No expectation holds of elements that were never written, nor is one made of poison."""
+    words = ("--grid", "1", "--block", "32", "--arg", "x=ptr:200xf32=nan", "--arg", f"y=ptr:200x{buffer}")
+    done = launch("scale", *words, "--arg", "a=2.5", "--arg", "n=0", "--expect", expected)
+    assert done.code == code
+    assert says in done.out + done.err
+
+
 def test_the_document(launch: Launch) -> None:
     """--json prints one document with every key of the contract."""
     done = launch("scale", *SCALE, "--arg", "n=150", "--expect", "x=x", "--expect", "y=a*x", "--json")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teenycuda_cli.driver.arguments.dtypes import encode, poison
+from teenycuda_cli.driver.arguments.dtypes import decode, encode, poison
 from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES
 from teenycuda_cli.driver.checks.comparison import Comparison, compare
 from teenycuda_cli.driver.checks.tolerance import Tolerance, parse_tolerance, tolerance_for
@@ -134,6 +134,33 @@ def test_untouched_elements_are_counted() -> None:
     stored[2] = np.nan
     comparison = compared("f32", stored, np.ones(5), poisoned=True)
     assert (comparison.mismatches, comparison.untouched, comparison.nan_got) == (3, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "name", ["f16", "bf16", "f32", "f64", "tf32", "e4m3", "e5m2", "c64", "i32", "u64", "bool"]
+)
+def test_what_was_never_written_is_never_as_expected(name: str) -> None:
+    """Poison fails whatever is expected, NaN, the pattern's own value and any tolerance included."""
+    element = ELEMENT_TYPES[name]
+    stored = poison(element, (3,))
+    stored[0] = 1
+    expected = decode(element, stored) if element.kind != "bool" else stored
+    for tolerance in (EXACT, Tolerance(1e300, 1e300, 1e300)):
+        comparison = compared(name, stored, expected, tolerance, poisoned=True)
+        assert (comparison.mismatches, comparison.untouched) == (2, 2)
+        assert [pair.untouched for pair in comparison.first] == [True, True]
+    assert compared(name, stored, expected, poisoned=False).ok
+
+
+@pytest.mark.parametrize("name", ["i8", "u8", "i16", "u16"])
+def test_narrow_integers_may_hold_the_poison_value(name: str) -> None:
+    """Where 0xCD may well have been computed, it is as good as any other value, and still counted."""
+    stored = poison(ELEMENT_TYPES[name], (2,))
+    comparison = compared(name, stored, stored.astype(np.int64), poisoned=True)
+    assert (comparison.ok, comparison.untouched) == (True, 2)
+    comparison = compared(name, stored, [stored[0], 0], poisoned=True)
+    assert (comparison.mismatches, comparison.first[0].untouched) == (1, False)
+    assert comparison.max_abs is not None
 
 
 def test_complex_elements_compare_as_one() -> None:

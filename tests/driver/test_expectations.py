@@ -62,6 +62,23 @@ def test_a_name_alone_is_exact() -> None:
         expected("x+0", "i64", (3,), x=x)
 
 
+@pytest.mark.parametrize(
+    "what", ["y", "y+0", "x+y", "a*x-99*y", "where(x>0,x,y)", "y.sum()", "full_like(x,y)"]
+)
+def test_poison_is_nothing_to_expect(what: str) -> None:
+    """An expression that reads a buffer without contents is refused: it would expect poison."""
+    y = Operand("y", np.full((2, 3), np.nan), poisoned=True)
+    with pytest.raises(UsageError, match="y holds poison before the launch: give it contents"):
+        expected(what, x=X, y=y, a=1)
+
+
+@pytest.mark.parametrize("what", ["y.size+0*x", "zeros_like(y)+6", "arange(y.size)[5]+1", "full_like(y,6)"])
+def test_the_shape_of_a_buffer_without_contents_is_known(what: str) -> None:
+    """Its extents can be used."""
+    y = Operand("y", np.full((2, 3), np.nan), poisoned=True)
+    assert expected(what, x=X, y=y).tolist() == [[6.0] * 3] * 2
+
+
 def test_an_argument_hides_a_fill_of_the_same_name() -> None:
     """With an argument called `ones`, ones is that argument."""
     assert expected("ones", ones=np.full((2, 3), 7.0)).tolist() == [[7.0] * 3] * 2

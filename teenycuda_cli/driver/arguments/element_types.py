@@ -32,6 +32,11 @@ class ElementType:
         return self.kind in {"int", "uint"}
 
     @property
+    def is_poison_a_value(self) -> bool:
+        """Whether kernels write the poison pattern by chance: of narrow integers, 0xCD tells nothing."""
+        return self.is_integer and self.size < 4
+
+    @property
     def lowest(self) -> int:
         """The least value of an integer type or bool."""
         return -(1 << (self.bits - 1)) if self.kind == "int" else 0

@@ -15,7 +15,8 @@ from teenycuda_cli.driver.arguments.element_types import ElementType
 class Statistics:
     """Least, greatest and mean of the numbers that were written, NaNs, elements still poison.
 
-    They are None where there is no such number, and of complex elements.
+    They are None where there is no such number, and of complex elements. Of
+    types that hold the poison pattern by chance, it counts as a number.
     Infinite values count for least and greatest, not for the mean.
     """
 
@@ -35,7 +36,8 @@ def statistics(element: ElementType, stored: Array, *, poisoned: bool) -> Statis
         if element.kind == "complex":
             return Statistics(None, None, None, int(np.count_nonzero(np.isnan(values))), untouched)
         if element.kind != "float":
-            values = values[~marks] if marks is not None and untouched else values
+            if marks is not None and untouched and not element.is_poison_a_value:
+                values = values[~marks]
             if not values.size:
                 return Statistics(None, None, None, 0, untouched)
             return Statistics(

@@ -21,11 +21,15 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An element: its index, what was there and what was expected, as Python numbers."""
+    """An element: its index, what was there and what was expected, as Python numbers.
+
+    `untouched` says that it was never written: what was there means nothing.
+    """
 
     index: Index
     got: Any
     expected: Any
+    untouched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Comparison:
     worst: Pair | None
     nan_got: int
     nan_expected: int
-    untouched: int
+    untouched: int  # elements that still hold the poison pattern
     first: tuple[Pair, ...]
 
     @property
@@ -99,21 +103,29 @@ def compare(
     `expected` are numbers (float64, complex128, integers, bool): they are
     rounded to the element type first where that is a float, since a kernel
     cannot store more; integers are exact, and a fraction never equals one.
-    `poisoned` says that the buffer held the poison pattern before the launch.
+    `poisoned` says that the buffer held the poison pattern before the launch:
+    what still does was never written, and is as no expected value, except of
+    types that hold the pattern by chance.
     """
     tally = _Tally()
     flat, wanted = stored.reshape(-1), expected.reshape(-1)
     untouched = 0
+    telling = poisoned and not element.is_poison_a_value
     for start in range(0, flat.size, CHUNK):
         part = flat[start : start + CHUNK]
         marks = is_poison(element, part) if poisoned else None
+        if marks is not None:
+            held = int(np.count_nonzero(marks))
+            untouched += held
+            marks = marks if held and telling else None
         _compare_chunk(tally, element, part, wanted[start : start + CHUNK], tolerance, start, marks)
-        untouched += int(np.count_nonzero(marks)) if marks is not None else 0
 
     def pair(place: int) -> Pair:
         index = tuple(int(axis) for axis in np.unravel_index(place, stored.shape))
-        value, other = _values(element, flat[place : place + 1], wanted[place : place + 1])
-        return Pair(index, value[0].item(), other[0].item())
+        stored_one = flat[place : place + 1]
+        value, other = _values(element, stored_one, wanted[place : place + 1])
+        never = telling and bool(is_poison(element, stored_one)[0])
+        return Pair(index, value[0].item(), other[0].item(), untouched=never)
 
     def extreme(kind: str) -> Extreme | None:
         found = tally.greatest.get(kind)
@@ -166,9 +178,9 @@ def _compare_chunk(
     start: int,
     untouched: NDArray[np.bool_] | None,
 ) -> None:
-    """Add a chunk to the tally; `untouched` marks what was never written, whose distance means nothing."""
+    """Add a chunk to the tally; `untouched` marks what was never written, which nothing is near to."""
     got, wanted = _values(element, stored, expected)
-    if got.dtype == wanted.dtype and _same_bytes(got, wanted):
+    if untouched is None and got.dtype == wanted.dtype and _same_bytes(got, wanted):
         nans = int(np.count_nonzero(np.isnan(got))) if got.dtype.kind in "fc" else 0
         tally.nan_got += nans
         tally.nan_expected += nans
@@ -188,6 +200,8 @@ def _compare_chunk(
         tally.offer("ulp", np.where(finite, steps, 0.0), start)
         if tolerance.ulp is not None:
             near |= finite & (steps <= tolerance.ulp)
+    if untouched is not None:
+        near &= ~untouched
     wrong = np.flatnonzero(~near)
     tally.mismatches += int(wrong.size)
     tally.first += [start + int(place) for place in wrong[: FIRST - len(tally.first)]]

@@ -77,8 +77,8 @@ def expected_values(
             subject.element, subject.shape, initializer, seed=seed, index=subject.index, name=subject.name
         )
         result = decode(subject.element, stored)
-    elif isinstance(exact := values.get(what), Operand):
-        result = exact.values
+    elif isinstance(operand := values.get(what), Operand):
+        result = _all_of(operand, where)
     else:
         result = np.asarray(evaluate(what, values, deadline=deadline, where=where))
     return _fitted(result, subject, where)
@@ -86,13 +86,24 @@ def expected_values(
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An array argument inside expressions: its decoded values, widened when it is used."""
+    """An array argument inside expressions: its decoded values, widened when they are read.
+
+    `poisoned` says that it holds the poison pattern, of which nothing can be
+    expected: only its shape can be read.
+    """
 
     name: str
     values: Array
+    poisoned: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its extents."""
+        return self.values.shape
 
     def __call__(self) -> Array:
         """The values in float64, complex128 or bool; ValueError where float64 cannot hold its integers."""
+        self.check()
         if self.values.dtype.kind == "c":
             return self.values.astype(np.complex128)
         if self.values.dtype.kind in "iu" and self.values.dtype.itemsize == 8:
@@ -105,6 +116,21 @@ class Operand:
         if self.values.dtype.kind == "b":
             return self.values
         return self.values.astype(np.float64)
+
+    def check(self) -> None:
+        """Raise ValueError where it holds no contents."""
+        if self.poisoned:
+            raise ValueError(
+                f"{self.name} holds poison before the launch: give it contents, e.g. =randn or =0"
+            )
+
+
+def _all_of(operand: Operand, where: str) -> Array:
+    try:
+        operand.check()
+    except ValueError as error:
+        raise UsageError(str(error), file=where) from error
+    return operand.values
 
 
 def _from_file(path: str, subject: Subject) -> Array:

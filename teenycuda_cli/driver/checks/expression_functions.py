@@ -404,3 +404,4 @@ _METHODS = """
     ravel clip round sort argsort swapaxes squeeze copy conj repeat take trace ptp
 """
 METHODS = tuple(_METHODS.split())
+OUTLINED = {"zeros_like", "ones_like", "full_like"}  # of their first value the shape alone counts

@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from teenycuda_cli.driver.arguments.element_types import ElementType, element_type
 from teenycuda_cli.driver.caret import caret
 from teenycuda_cli.driver.checks.expression_bounds import Bounds, TooLarge
-from teenycuda_cli.driver.checks.expression_functions import FUNCTIONS, METHODS
+from teenycuda_cli.driver.checks.expression_functions import FUNCTIONS, METHODS, OUTLINED
 from teenycuda_cli.driver.checks.expression_values import (
     as_bits,
     as_number,
@@ -107,14 +108,14 @@ def evaluate(
     """What an expression over named values gives: an array or scalar of float64, complex128 or bool.
 
     `values` maps argument names to float64 (or complex128) arrays, ints and
-    floats; a value may be a function without parameters, which is called when
-    the name is used. `bounds` is what it may use, by default what suits the
+    floats; a value may be a function without parameters that has a `shape`,
+    and is called when more than its shape is used. `bounds` is what it may use, by default what suits the
     largest array. Raises UsageError with a caret under what is wrong,
     TimeoutExpired after `deadline` (of `time.monotonic`).
     """
     text = text.strip()
     tree = _parse(text, where)
-    largest = max((np.size(value) for value in values.values() if isinstance(value, np.ndarray)), default=0)
+    largest = max((prod(getattr(value, "shape", ())) for value in values.values()), default=0)
     interpreter = _Interpreter(text, values, bounds or Bounds.for_arguments(largest), deadline, where)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -257,10 +258,15 @@ class _Interpreter:
             self.fail(node, f".{name} is a method", hint=f"write .{name}(…)")
         if name not in ATTRIBUTES:
             self._unknown_attribute(node)
+        if name in {"shape", "size", "ndim"}:
+            return ATTRIBUTES[name](self._outline(node.value))
         value = self.visit(node.value)
-        return self.guarded(
-            node, lambda: ATTRIBUTES[name](value if name in {"shape", "size", "ndim"} else as_number(value))
-        )
+        return self.guarded(node, lambda: ATTRIBUTES[name](as_number(value)))
+
+    def _outline(self, node: ast.expr) -> Any:
+        """The value of a node of which the shape alone is used: an argument's contents are not read."""
+        value = self.values.get(node.id) if isinstance(node, ast.Name) else None
+        return np.broadcast_to(0.0, value.shape) if callable(value) else self.visit(node)
 
     def _unknown_attribute(self, node: ast.Attribute) -> NoReturn:
         names = [*ATTRIBUTES, *METHODS]
@@ -288,7 +294,9 @@ class _Interpreter:
             near = nearest(name, FUNCTIONS)
             hint = f"did you mean {near}?" if near else "the functions are " + " ".join(sorted(FUNCTIONS))
             self.fail(target, f"no function is called {name!r}", hint=hint)
-        positional += [self.visit(argument) for argument in node.args]
+        for argument in node.args:
+            look = self._outline if name in OUTLINED and not positional else self.visit
+            positional.append(look(argument))
         keywords: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
