@@ -11,6 +11,7 @@ from typing import Protocol
 
 from teenycuda_cli.emulator.functions import Functions
 from teenycuda_cli.emulator.ir import Frame, Register, Source
+from teenycuda_cli.emulator.jumps import JumpSink, guard, jump
 from teenycuda_cli.emulator.parameters import bits, modifiers
 from teenycuda_cli.emulator.program import BUILT_IN, Call, call_of
 from teenycuda_cli.emulator.scopes import Scopes
@@ -18,14 +19,8 @@ from teenycuda_cli.ptx import syntax
 from teenycuda_cli.ptx.syntax import Arguments, Function, Instruction, Name, Operand, Prototype, Variable
 
 
-class Sink(Protocol):
+class Sink(JumpSink, Protocol):
     """What lowers the instructions that a call becomes."""
-
-    def instruction(self, instruction: Instruction, scopes: Scopes) -> None:
-        """Lower one instruction."""
-
-    def label(self, name: str, scopes: Scopes) -> None:
-        """A label here."""
 
     def dispatch(self, instruction: Instruction, labels: dict[int, str], scopes: Scopes) -> None:
         """A jump by address, to labels."""
@@ -48,15 +43,7 @@ class CallLowering:
 
     def lower(self, instruction: Instruction, scopes: Scopes) -> None:
         """A call, with or without a predicate."""
-        if instruction.predicate is None:
-            self._call(instruction, scopes)
-            return
-        self._count += 1
-        behind = f"behind {self._count}"
-        scopes.mark(behind)
-        self.sink.instruction(_branch(instruction, behind, opposite=True), scopes)
-        self._call(instruction, scopes)
-        self.sink.label(behind, scopes)
+        guard(self.sink, instruction, scopes, self._call)
 
     def _call(self, instruction: Instruction, scopes: Scopes) -> None:
         call = call_of(instruction)
@@ -150,7 +137,7 @@ class CallLowering:
             self.sink.label(label, scopes)
             self.sink.instruction(call, scopes)
             if call is not calls[-1]:
-                self.sink.instruction(_branch(call, end), scopes)
+                self.sink.instruction(jump(call, end), scopes)
         self.sink.label(end, scopes)
 
     def _misfit(self, instruction: Instruction, call: Call) -> None:
@@ -184,10 +171,3 @@ class CallLowering:
             load = Instruction("ld", modifiers(formal), (actual, place), instruction.offset, instruction.end)
             results.append(load)
         return Name(hidden)
-
-
-def _branch(instruction: Instruction, label: str, *, opposite: bool = False) -> Instruction:
-    """A jump to a label, at the place of a call; where its predicate does not hold."""
-    predicate = instruction.predicate if opposite else None
-    negated = opposite and not instruction.negated
-    return Instruction("bra", (), (Name(label),), instruction.offset, instruction.end, predicate, negated)

@@ -37,7 +37,7 @@ def effect(
     `ends_block`: control may go elsewhere after it; `leaves`: it never goes
     on to the next instruction; `gathers`: it needs other lanes of the warp
     (its last operand is the member mask); `whole_warps`: it needs all of them,
-    `whole_warpgroups` those of its warpgroup; `meets_elsewhere`: they may be at another such instruction;
+    `whole_warpgroups` those of its warpgroup; `meets_elsewhere`: they may be at another of its kind;
     `accumulates`: it reads its destination;
     `keeps_memory`: no memory changes;
     `uses_stack`: it reads and writes where `alloca` has taken memory down to.

@@ -60,8 +60,10 @@ class Emitter(Pool):
             "special": special.read,
             "K_int64": np.dtype(np.int64),
         }
-        self._kept = {r: _kept(r.tag, r.width, r.raw_nan) for r in program.registers}
-        self._registers = {r: Argument(f"v{r.number}", kept, r) for r, kept in self._kept.items()}
+        self._kept: dict[Register, Kept] = {}
+        self._registers: dict[Register, Argument] = {}
+        for register in program.registers:
+            self.know(register)
         self.parameters: list[tuple[int, Any, Kept]] = []  # offset, dtype and register of each parameter read
         self.specials: set[str] = set()  # special registers read
         self.return_sites: list[int] = []
@@ -74,6 +76,11 @@ class Emitter(Pool):
         self.ending = ""
         self.following: Step | int | None = None  # the ending as data, if it can be that
         self._temporaries = 0
+
+    def know(self, register: Register) -> None:
+        """Take in a register, whose tag is chosen."""
+        kept = self._kept[register] = _kept(register.tag, register.width, register.raw_nan)
+        self._registers[register] = Argument(f"v{register.number}", kept, register)
 
     # ----------------------------------------------------------- names, text
 

@@ -168,24 +168,32 @@ class FunctionBody:
     spill_offset: int = 0  # in its frame: where registers are saved while it calls itself
 
 
+NO_LANES = Constant(0)
 ALL_LANES = Constant((1 << 32) - 1)
 ALL_LANES_OF_A_WARPGROUP = Constant((1 << 128) - 1)
 
 
 def member_mask(op: Op) -> Source | None:
-    """The lanes that an instruction needs of its warp: its last operand, unless it needs them all."""
+    """The lanes that an instruction needs of its warp: its last operand, unless it needs all or none."""
     build = op.operation.form.build
     if getattr(build, "whole_warpgroups", False):
         return ALL_LANES_OF_A_WARPGROUP
     if getattr(build, "whole_warps", False):
         return ALL_LANES
+    if "sync" not in op.instruction.modifiers:
+        return NO_LANES
     mask = op.operands[-1] if op.operands else None
     return Constant(mask.value & 0xFFFFFFFF) if isinstance(mask, Constant) else mask
 
 
-def meets_elsewhere(block: BasicBlock) -> bool:
-    """Whether the lanes that a block waits for may be at another instruction like its first."""
-    return getattr(block.ops[0].operation.form.build, "meets_elsewhere", False)
+def gathers(operation: Operation) -> bool:
+    """Whether an instruction waits for other lanes of its warp."""
+    return getattr(operation.form.build, "gathers", False)
+
+
+def meets_elsewhere(operation: Operation) -> bool:
+    """Whether the lanes that an instruction waits for may be at another one of its kind."""
+    return getattr(operation.form.build, "meets_elsewhere", False)
 
 
 def elements(source: Source) -> list[Source]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from teenycuda_cli.emulator.codegen import generate
 from teenycuda_cli.emulator.emitter import Emitter
 from teenycuda_cli.emulator.flow import Loop
-from teenycuda_cli.emulator.ir import Constant, Register, meets_elsewhere, member_mask
+from teenycuda_cli.emulator.ir import BasicBlock, Constant, Register, meets_elsewhere, member_mask
 from teenycuda_cli.emulator.lanes import POISON
 from teenycuda_cli.emulator.lanewise import LoopWriter, NotLanewise
+from teenycuda_cli.emulator.meetings import Meetings, kind_of
 from teenycuda_cli.emulator.polling import polling_blocks
 from teenycuda_cli.emulator.program import Program
 
@@ -31,16 +32,12 @@ class Kernel:
         self.streams = emitter.streams
         self.addresses_parameters = emitter.addresses_parameters
         self.first = program.functions[program.entry].first
-        self.sizes = [len(block.ops) for block in program.blocks]
-        self.ranks = [block.rank for block in program.blocks]
-        self.gathering = frozenset(block.number for block in program.blocks if block.gathers)
-        self.meeting = frozenset(
-            number for number in self.gathering if meets_elsewhere(program.blocks[number])
-        )
-        self.members = {number: self._member(number) for number in self.gathering}
-        self.spinning = frozenset(
-            number for loop in self.loops.values() if loop.spins for number in loop.blocks
-        )
+        self.sizes: list[int] = []
+        self.ranks: list[float] = []
+        self.members: dict[int, Any] = {}  # of blocks that wait for other lanes: the mask of those
+        self.kinds: dict[int, Hashable] = {}  # of those where lanes meet others that are elsewhere
+        self._take_in(program.blocks)
+        self.spinning = {number for loop in self.loops.values() if loop.spins for number in loop.blocks}
         self.polling = polling_blocks(program, self.loops)
         self.homes = sum(1 for register in program.registers if register.home >= 0)
         self._dtypes_of = {
@@ -54,13 +51,37 @@ class Kernel:
         )
         self.undefined = self._undefined(emitter)
         self.needs = {header: self._needs(header) for header in self.loops}
+        self.meetings = Meetings(emitter)
+        self._apart: dict[int, int] = {}  # block → the first part of it
         self._lanewise: dict[int, Any] = {}
         self._changes: dict[tuple[int, int], tuple[tuple[int, Any], ...]] = {}
 
-    def _member(self, number: int) -> Any:
-        """The member mask of a block's first instruction: an int, or the register that holds it."""
-        operand = member_mask(self.program.blocks[number].ops[0])
-        return operand.value if isinstance(operand, Constant) else operand
+    def _take_in(self, blocks: Iterable[BasicBlock]) -> None:
+        """What the scheduler asks about blocks, which are the next by number."""
+        for block in blocks:
+            self.sizes.append(len(block.ops))
+            self.ranks.append(block.rank)
+            if block.gathers:
+                mask = member_mask(block.ops[0])
+                self.members[block.number] = mask.value if isinstance(mask, Constant) else mask
+                if meets_elsewhere(block.ops[0].operation):
+                    self.kinds[block.number] = kind_of(block.ops[0])
+
+    def apart(self, number: int) -> int:
+        """Where lanes go that meet others which are not at the instruction that the block begins with."""
+        if number not in self._apart:
+            program = self.program
+            first, registers = self.meetings.take_apart(program.blocks[number])
+            made = program.blocks[len(self.sizes) :]
+            self._take_in(made)
+            if number in self.spinning:
+                self.spinning.update(block.number for block in made)
+            for register in registers:
+                dtype = self._dtypes_of[register.home] = self.meetings.emitter.kept(register).dtype
+                self.undefined.append((register.home, _poison(register, dtype)))
+            self.homes += len(registers)
+            self._apart[number] = first
+        return self._apart[number]
 
     def _undefined(self, emitter: Emitter) -> list[tuple[int, Any]]:
         """Registers that may be read before they are written, and the poison that they hold."""
@@ -68,17 +89,12 @@ class Kernel:
         program = self.program
         for function in program.functions.values():
             for register in program.blocks[function.first].live_in:
-                dtype = emitter.kept(register).dtype
-                poison: Any = POISON[dtype]
+                value = _poison(register, emitter.kept(register).dtype)
                 if register is program.stack_pointer:
-                    poison = program.stack_base
+                    value = program.stack_base
                 elif register is program.dynamic_pointer:
-                    poison = program.local_size
-                elif register.tag == "i":
-                    poison = int(poison)
-                elif register.tag == "p":
-                    poison = False
-                found.append((register.home, poison))
+                    value = program.local_size
+                found.append((register.home, value))
         return found
 
     def _needs(self, header: int) -> tuple[int, ...]:
@@ -136,3 +152,9 @@ class Kernel:
             else:
                 found.append(value)
         return found
+
+
+def _poison(register: Register, dtype: Any) -> Any:
+    """What a register holds that nobody has written."""
+    value: Any = POISON[dtype]
+    return int(value) if register.tag == "i" else False if register.tag == "p" else value

@@ -39,6 +39,11 @@ class Lanes:
         self.token = object()  # of these very lanes: who made an affine form's array
         self.owners: dict[str, Any] = {}  # space → where each lane's part begins
 
+    def grow(self, undefined: Sequence[tuple[int, Any]]) -> None:
+        """Room for the registers of code that has been written since, which hold poison."""
+        self.R += [value for home, value in undefined if home >= len(self.R)]
+        self.P += [np.empty(self.shape, dtype) for dtype in self.dtypes[len(self.P) :]]
+
     # ------------------------------------------------------------ registers
 
     def fresh(self, register: int, dtype: Any) -> Any:
@@ -164,6 +169,7 @@ class FullLanes(Lanes):
     def start(self, batch: Batch, undefined: Sequence[tuple[int, Any]]) -> None:
         """Begin a batch of the same box: registers are empty, or hold poison where they may be read."""
         self.batch = batch
+        self.grow(undefined)
         self.R = [None] * len(self.R)
         self.A = batch.arguments
         self.owners.clear()  # a launch may have shared memory of another size

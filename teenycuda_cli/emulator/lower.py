@@ -17,9 +17,10 @@ from teenycuda_cli.emulator.ir import (
     Op,
     Register,
     Source,
-    meets_elsewhere,
+    gathers,
     member_mask,
 )
+from teenycuda_cli.emulator.jumps import guard, meets
 from teenycuda_cli.emulator.missing import Missing, unsupported
 from teenycuda_cli.emulator.opcodes.call import dispatch, land
 from teenycuda_cli.emulator.opcodes.table import Unsupported, decode
@@ -225,9 +226,11 @@ class Lowering:
             return None
 
     def statement_instruction(self, instruction: Instruction, scopes: Scopes) -> None:
-        """An instruction as written: a call and a return may become several."""
+        """An instruction as written: a call, a return and what meets other lanes may become several."""
         if instruction.opcode == "call":
             self.calls.lower(instruction, scopes)
+        elif instruction.predicate is not None and meets(instruction):
+            guard(self, instruction, scopes, self.statement_instruction)
         elif not self._is_like_another(instruction, scopes):
             for part in elementwise(instruction, scopes):
                 self.instruction(part, scopes)
@@ -290,7 +293,7 @@ class Lowering:
             self.block.ops.append(op)
             return
         build = form.build
-        if getattr(build, "gathers", False) and not self._gathered(op):
+        if gathers(op.operation) and not self._gathered(op):
             if self.block.ops:
                 self._start(scopes.function)
             self.block.gathers = True
@@ -315,7 +318,7 @@ class Lowering:
     def _gathered(self, op: Op) -> bool:
         """Whether an earlier instruction of the block has waited for the same lanes already, and others."""
         assert self.block is not None
-        if not self.block.gathers or meets_elsewhere(self.block):
+        if not self.block.gathers:
             return False
         mask, waited = member_mask(op), member_mask(self.block.ops[0])
         if isinstance(mask, Constant) and isinstance(waited, Constant):

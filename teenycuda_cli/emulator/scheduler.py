@@ -16,12 +16,11 @@ from teenycuda_cli.emulator.barriers import Barriers
 from teenycuda_cli.emulator.compaction import COMPACT_BELOW, COMPACT_WITH_FRAMES, Exits, joined
 from teenycuda_cli.emulator.copies import Copies
 from teenycuda_cli.emulator.flow import Loop
+from teenycuda_cli.emulator.gathering import Gathering
 from teenycuda_cli.emulator.kernel import Kernel
 from teenycuda_cli.emulator.lanes import FewLanes, FullLanes, Lanes, Mask
 from teenycuda_cli.emulator.machine import Batch, now
 from teenycuda_cli.emulator.mbarriers import Parked, Parking
-from teenycuda_cli.emulator.opcodes.warp import bits
-from teenycuda_cli.emulator.warps import WARP, WARPGROUP, by_warp, from_warps
 
 PATIENCE = 4096
 """Steps that lanes wait while others run; far fewer while those spin."""
@@ -32,19 +31,6 @@ TURNS_OF_OTHERS = 8
 """Steps that others take before lanes that polled in vain do so again."""
 IDLE_ROUNDS = 1024
 """How often all lanes that wait for mbarriers may be told that nothing happened, with nothing else to run."""
-_LANES = np.arange(WARP, dtype=np.uint32)
-
-
-def _named(lanes: Lanes, member: Any) -> Any:
-    """The member mask of each lane, by warp; of one row and lane where all have the same."""
-    if type(member) is int:
-        return np.full((1, 1), member, np.uint32)
-    return by_warp(lanes, member, 0).astype(np.uint32)
-
-
-def _masks(rows: Any) -> Any:
-    """Rows of rows of 32 bools as rows of masks."""
-    return bits(rows.reshape(-1, WARP)).reshape(rows.shape[:2])
 
 
 class Scheduler:
@@ -67,7 +53,7 @@ class Scheduler:
         self.done = 0  # steps in which lanes did not poll
         self._vain = 0  # steps in which lanes polled and none of them went on
         self._others = 0  # steps of others since
-        self._met: dict[int, Any] = {}  # lanes at a bar.warp.sync that others have met from elsewhere
+        self._gathering = Gathering(kernel, self.barriers, self.parking)
 
     def run(self, lanes: FullLanes, polls: int) -> bool:
         """All lanes to their end, or until for `polls` steps they have only polled; whether they ended.
@@ -136,6 +122,7 @@ class Scheduler:
         """Run until nothing is pending; within a loop, hand lanes that leave it to `exits`."""
         functions, sizes = self.kernel.functions, self.kernel.sizes
         inside, polling = None if loop is None else loop.blocks, self.kernel.polling
+        waiting = self.kernel.members
         since: dict[int, int] = dict.fromkeys(pending, self.steps)
         deferred: set[int] = set()
         while pending:
@@ -155,13 +142,11 @@ class Scheduler:
             self.steps += 1
             if not self.steps & 15:
                 self._watch(block)
-            if mask is None and block in self._met:
-                mask = np.ones(lanes.shape, bool)
             writes = mask if pending or self.barriers.waiting or self.parking else None
             parts = None
             if mask is not None:
-                if block in self.kernel.gathering:
-                    mask = self._gather(lanes, block, mask, pending, deferred)
+                if block in waiting:
+                    mask, parts = self._gathering.gather(lanes, block, mask, pending, deferred)
                     if mask is False:
                         since[block] = self.steps
                         continue
@@ -252,7 +237,7 @@ class Scheduler:
         ranks = self.kernel.ranks
         candidates = [block for block in pending if block not in deferred] if deferred else pending
         if not candidates:
-            raise self._stuck_warp(lanes, pending)
+            raise self._gathering.stuck(lanes, pending)
         best = min(candidates, key=ranks.__getitem__)
         if self._vain >= self.kernel.polling.get(best, 1 << 30):
             others = [block for block in candidates if block not in self.kernel.polling]
@@ -323,90 +308,3 @@ class Scheduler:
 
         exits.finish_lanes(run, tick)
         return True
-
-    # ----------------------------------------------------------------- warps
-
-    def _alive(self, lanes: Lanes, pending: dict[int, Mask], mask: Any) -> Any:
-        alive = mask.copy()
-        for other in pending.values():
-            alive |= True if other is None else other
-        for arrival in self.barriers.waiting:
-            alive |= arrival.mask
-        for parked in self.parking.masks():
-            alive |= parked
-        return alive
-
-    def _gather(
-        self, lanes: Lanes, block: int, mask: Any, pending: dict[int, Mask], deferred: set[int]
-    ) -> Any:
-        """The lanes of a mask whose warp has all lanes that the member mask names; the rest stay pending.
-
-        A member mask of more than 32 bits is one of a warpgroup, of which it names all. Lanes at different
-        `bar.warp.sync` meet: those elsewhere are noted, and go on when their block has its turn.
-        """
-        if block in self._met:
-            return self._part(block, mask, mask & self._met.pop(block), pending)
-        if not pending and not self.barriers.waiting and not self.parking:
-            return mask
-        absent = self._alive(lanes, pending, mask) & ~mask
-        if not absent.any():
-            return mask
-        member = self._member(lanes, block)
-        elsewhere: dict[int, Any] = {}
-        if type(member) is int and member >> WARP:
-            lacking = by_warp(lanes, absent, False, WARPGROUP).any(axis=1, keepdims=True)
-            ready = mask & from_warps(lanes, ~lacking, WARPGROUP)
-        else:
-            named = _named(lanes, member)
-            missing = bits(by_warp(lanes, absent, False)) & named
-            if block in self.kernel.meeting:
-                elsewhere = self._elsewhere(lanes, named, pending)
-                for same in elsewhere.values():
-                    missing = missing & ~_masks(same)
-            ready = mask & from_warps(lanes, np.broadcast_to(missing == 0, (len(missing), WARP)))
-        if not ready.any():
-            pending[block] = mask
-            deferred.add(block)
-            return False
-        going = by_warp(lanes, ready, False)[:, :, None] if elsewhere else None
-        for other, same in elsewhere.items():
-            partners = (same & going & (named[:, :, None] >> _LANES & 1).astype(bool)).any(axis=1)
-            if partners.any():
-                self._met[other] = from_warps(lanes, partners) | self._met.get(other, np.False_)
-        return self._part(block, mask, ready, pending)
-
-    def _elsewhere(self, lanes: Lanes, named: Any, pending: dict[int, Mask]) -> dict[int, Any]:
-        """Which lanes wait at other `bar.warp.sync` by the same member mask: (warps, here, there)."""
-        found = {}
-        for other in self.kernel.meeting & pending.keys():
-            waiting = by_warp(lanes, pending[other] & ~self._met.get(other, np.False_), False)
-            theirs = np.broadcast_to(_named(lanes, self._member(lanes, other)), waiting.shape)
-            ours = np.broadcast_to(named, waiting.shape)
-            found[other] = (ours[:, :, None] == theirs[:, None, :]) & waiting[:, None, :]
-        return found
-
-    @staticmethod
-    def _part(block: int, mask: Any, ready: Any, pending: dict[int, Mask]) -> Any:
-        """The lanes that go on; the rest stay pending."""
-        rest = mask & ~ready
-        if rest.any():
-            pending[block] = rest
-        return ready
-
-    def _member(self, lanes: Lanes, block: int) -> Any:
-        value = self.kernel.members[block]
-        if type(value) is int:
-            return value
-        found = lanes.R[value.home]
-        return found & 0xFFFFFFFF if type(found) is int else lanes.integers(found, 32)
-
-    def _stuck_warp(self, lanes: Lanes, pending: dict[int, Mask]) -> Exception:
-        block = min(pending)
-        op = self.kernel.program.blocks[block].ops[0]
-        numbers = lanes.numbers(pending[block])
-        build: Any = op.operation.form.build
-        who = "lanes that the member mask names"
-        if getattr(build, "whole_warps", False) or getattr(build, "whole_warpgroups", False):
-            who = f"other lanes of the {'warp' if build.whole_warps else 'warpgroup'}"
-        what = f"is stuck: {who} do not come to this instruction"
-        return faults.fault(self.kernel.program, op, lanes, int(numbers[0]), len(numbers), what)

@@ -126,20 +126,27 @@ def _rows(lanes: Any, value: Any) -> Any:
 
 
 @effect(
+    "shfl.mode.b32 d, a, b, c",
+    "shfl.mode.b32 d|p, a, b, c",
+    mode="up down bfly idx",
+    types="p:pred b:b32 c:b32",
+    isa=_SHFL,
+    gathers=True,
+    keeps_memory=True,
+)
+def shfl_of_those_here(emit: Emitter, op: Op) -> None:
+    """A register of another lane, of those that happen to be here."""
+    shfl(emit, op)
+
+
+@effect(
     "shfl.sync.mode.b32 d, a, b, c, membermask",
     "shfl.sync.mode.b32 d|p, a, b, c, membermask",
     mode="up down bfly idx",
     types="p:pred b:b32 c:b32 membermask:u32",
     isa=_SHFL,
     gathers=True,
-    keeps_memory=True,
-)
-@effect(
-    "shfl.mode.b32 d, a, b, c",
-    "shfl.mode.b32 d|p, a, b, c",
-    mode="up down bfly idx",
-    types="p:pred b:b32 c:b32 membermask:u32",
-    isa=_SHFL,
+    meets_elsewhere=True,
     keeps_memory=True,
 )
 def shfl(emit: Emitter, op: Op) -> None:
@@ -182,6 +189,7 @@ class Vote:
     types="d:pred a:pred membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-vote-sync",
     gathers=True,
+    meets_elsewhere=True,
     keeps_memory=True,
 )
 @effect(
@@ -189,6 +197,7 @@ class Vote:
     types="d:b32 a:pred membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-vote-sync",
     gathers=True,
+    meets_elsewhere=True,
     keeps_memory=True,
 )
 def vote(emit: Emitter, op: Op) -> None:
@@ -265,6 +274,7 @@ class Match:
     types="d:b32 membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-match-sync",
     gathers=True,
+    meets_elsewhere=True,
     keeps_memory=True,
 )
 @effect(
@@ -274,6 +284,7 @@ class Match:
     types="d:b32? p:pred membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-match-sync",
     gathers=True,
+    meets_elsewhere=True,
     keeps_memory=True,
 )
 def match(emit: Emitter, op: Op) -> None:
@@ -324,6 +335,7 @@ class Reduce:
     types="membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-redux-sync",
     gathers=True,
+    meets_elsewhere=True,
     keeps_memory=True,
 )
 @effect(
@@ -333,6 +345,7 @@ class Reduce:
     types="membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-redux-sync",
     gathers=True,
+    meets_elsewhere=True,
     keeps_memory=True,
 )
 def redux(emit: Emitter, op: Op) -> None:
@@ -355,6 +368,7 @@ def elect_one(lanes: Any, member: Any, mask: Any) -> Any:
     types="d:b32 p:pred membermask:u32",
     isa="parallel-synchronization-and-communication-instructions-elect-sync",
     gathers=True,
+    meets_elsewhere=True,
     keeps_memory=True,
 )
 def elect(emit: Emitter, op: Op) -> None:
