@@ -271,6 +271,8 @@ def _comparison_lines(comparison: Comparison, paint: Paint) -> Iterator[str]:
             yield f"  largest {label} {_error(comparison, label, extreme, with_place=True)}"
     if comparison.untouched:
         yield f"  {_poison_line(comparison)}"
+    if comparison.unfit:
+        yield f"  {_unfit_line(comparison)}"
     written = comparison.nan_got - min(comparison.untouched, comparison.nan_got)
     if written or comparison.nan_expected:
         yield f"  NaN: {written} written, {comparison.nan_expected} expected"
@@ -300,6 +302,17 @@ def _poison_line(comparison: Comparison) -> str:
             "written so, or never written"
         )
     return f"{counted(count, 'element')} {plural(count, 'was', 'were')} never written (still poison)"
+
+
+def _unfit_line(comparison: Comparison) -> str:
+    element = comparison.element
+    numpy_name = f"{'u' if element.kind == 'uint' else ''}int{element.bits}"
+    modulo = f" or % 2**{element.bits}" if element.kind == "uint" else ""
+    fit = plural(comparison.unfit, "does", "do")
+    return (
+        f"{counted(comparison.unfit, 'expected value')} {fit} not fit {element.name}: "
+        f"where the kernel wraps, say so by .astype({numpy_name}){modulo}"
+    )
 
 
 def _pair_texts(comparison: Comparison, pair: Pair) -> tuple[str, str, str]:

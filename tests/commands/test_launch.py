@@ -137,6 +137,16 @@ def test_a_kernel_that_writes_nothing_passes_no_check(
     assert says in done.out + done.err
 
 
+def test_integers_that_do_not_fit_the_buffer(launch: Launch) -> None:
+    """An expected value outside the buffer's type is a mismatch, with the way to wrap it."""
+    words = ("--grid", "1", "--block", "4", "--arg", "p=ptr:4xu32=7", "--arg", "0", "--arg", "7")
+    done = launch("store", *words, "--expect", "p=p-8")
+    assert done.code == 1
+    wrapped = "4 expected values do not fit u32: where the kernel wraps, say so by .astype(uint32) or % 2**32"
+    assert wrapped in done.out
+    assert "got 7  expected -1" in done.out
+
+
 def test_the_document(launch: Launch) -> None:
     """--json prints one document with every key of the contract."""
     done = launch("scale", *SCALE, "--arg", "n=150", "--expect", "x=x", "--expect", "y=a*x", "--json")

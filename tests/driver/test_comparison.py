@@ -58,6 +58,18 @@ def test_64_bit_integers_are_compared_exactly(pairs: list[tuple[int, int]]) -> N
     assert (comparison.max_abs.error if comparison.max_abs else 0.0) == float(greatest)
 
 
+def test_expected_integers_of_any_size() -> None:
+    """What the type cannot hold is a mismatch and counted, its error the true one."""
+    comparison = compared("u64", np.array([5, 2**64 - 1, 7], np.uint64), np.array([5, 2**70, -1], object))
+    assert (comparison.mismatches, comparison.unfit) == (2, 2)
+    assert comparison.max_abs is not None
+    assert comparison.max_abs.error == 2.0**70 - 2.0**64
+    assert [(pair.got, pair.expected) for pair in comparison.first] == [(2**64 - 1, 2**70), (7, -1)]
+    assert compared("u32", [4, 0], np.array([5, -1])).unfit == 1
+    assert compared("u64", np.array([2**64 - 1], np.uint64), np.array([2**64 - 1], object)).ok
+    assert compared("i8", [4, 0, 0], np.array([128.0, 0.5, np.inf])).unfit == 1
+
+
 def test_expected_values_are_rounded_to_the_buffer_first() -> None:
     """A kernel that stores the nearest f16 is right to the last bit."""
     assert compared("f16", [1 / 3], [1 / 3]).ok

@@ -57,9 +57,13 @@ def test_random_fills_are_those_of_the_same_argument() -> None:
 def test_a_name_alone_is_exact() -> None:
     """A copied buffer of 64-bit integers is compared bit by bit."""
     x = np.array([2**63 - 1, -(2**63), 2**53 + 1], np.int64)
-    assert expected("x", "i64", (3,), x=x).tolist() == x.tolist()
-    with pytest.raises(UsageError, match="beyond 2\\^53"):
-        expected("x+0", "i64", (3,), x=x)
+    for what in ("x", "x+0", "~~x", "x*3-x-x"):
+        assert expected(what, "i64", (3,), x=x).tolist() == x.tolist()
+    for what in ("x+0.5", "x/2", "exp(x)", "where(x>0,x,0.5)", "x>0.5"):
+        with pytest.raises(UsageError, match="beyond 2\\^53"):
+            expected(what, "i64", (3,), x=x)
+    assert expected("x", "f32", (3,), x=x).astype(np.float32).tolist() == x.astype(np.float32).tolist()
+    assert expected("x$1", "i64", (3,), **{"x$1": x}).tolist() == x.tolist()
 
 
 @pytest.mark.parametrize(

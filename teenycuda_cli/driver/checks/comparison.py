@@ -61,6 +61,7 @@ class Comparison:
     nan_got: int
     nan_expected: int
     untouched: int  # elements that still hold the poison pattern
+    unfit: int  # whole numbers expected that the integer type cannot hold
     first: tuple[Pair, ...]
 
     @property
@@ -125,7 +126,7 @@ def compare(
         stored_one = flat[place : place + 1]
         value, other = _values(element, stored_one, wanted[place : place + 1])
         never = telling and bool(is_poison(element, stored_one)[0])
-        return Pair(index, value[0].item(), other[0].item(), untouched=never)
+        return Pair(index, value.tolist()[0], other.tolist()[0], untouched=never)
 
     def extreme(kind: str) -> Extreme | None:
         found = tally.greatest.get(kind)
@@ -146,6 +147,7 @@ def compare(
         nan_got=tally.nan_got,
         nan_expected=tally.nan_expected,
         untouched=untouched,
+        unfit=_unfit(element, wanted) if tally.mismatches else 0,
         first=tuple(pair(place) for place in tally.first),
     )
 
@@ -155,6 +157,8 @@ def _values(element: ElementType, stored: Array, expected: Array) -> tuple[Array
     if element.kind in {"float", "complex"}:
         return decode(element, stored), decode(element, encode(element, expected))
     wanted = expected.astype(stored.dtype) if expected.dtype.kind == "b" else expected
+    if wanted.dtype == stored.dtype:
+        return stored, wanted
     if wanted.dtype.kind in "fc":
         wanted = wanted.real.astype(np.float64)  # complex values are refused before they come here
         whole = np.nan_to_num(wanted, nan=0.5, posinf=0.5, neginf=0.5)
@@ -166,7 +170,21 @@ def _values(element: ElementType, stored: Array, expected: Array) -> tuple[Array
         if exact.all():
             return stored, wanted.astype(stored.dtype)
         return stored.astype(np.float64), wanted
-    return stored, wanted
+    limits = np.iinfo(stored.dtype)
+    if np.all((wanted >= limits.min) & (wanted <= limits.max)):
+        return stored, wanted.astype(stored.dtype)
+    return stored.astype(object), wanted.astype(object)
+
+
+def _unfit(element: ElementType, wanted: Array) -> int:
+    """How many whole numbers lie outside an integer type."""
+    if not element.is_integer:
+        return 0
+    numbers = wanted.real if wanted.dtype.kind == "c" else wanted
+    outside = (numbers < element.lowest) | (numbers > element.highest)
+    if numbers.dtype.kind == "f":
+        outside &= np.isfinite(numbers) & (np.floor(numbers) == numbers)
+    return int(np.count_nonzero(outside))
 
 
 def _compare_chunk(
@@ -211,13 +229,17 @@ def _compare_chunk(
 
 
 def _same_bytes(got: Array, wanted: Array) -> bool:
+    if got.dtype.kind == "O":
+        return False
     return bool(np.array_equal(got.view(np.uint8), np.ascontiguousarray(wanted).view(np.uint8)))
 
 
 def _distance(got: Array, wanted: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Absolute difference and size of what was expected, in float64; integers are subtracted exactly."""
-    if got.dtype.kind in "iu" and wanted.dtype.kind in "iu" and got.dtype.itemsize == wanted.dtype.itemsize:
+    if got.dtype.kind in "iu" and got.dtype == wanted.dtype:
         return _integer_distance(got, wanted), np.abs(wanted.astype(np.float64))
+    if got.dtype.kind == "O":
+        return np.abs(got - wanted).astype(np.float64), np.abs(wanted).astype(np.float64)
     wide = np.complex128 if "c" in {got.dtype.kind, wanted.dtype.kind} else np.float64
     difference = np.abs(got.astype(wide) - wanted.astype(wide))
     both_infinite = np.isinf(got) & (got == wanted)
@@ -226,8 +248,6 @@ def _distance(got: Array, wanted: Array) -> tuple[NDArray[np.float64], NDArray[n
 
 def _integer_distance(got: Array, wanted: Array) -> NDArray[np.float64]:
     low, high = np.minimum(got, wanted), np.maximum(got, wanted)
-    if got.dtype != wanted.dtype:  # int64 with uint64 meet in float64 already
-        return np.asarray(high.astype(np.float64) - low.astype(np.float64))
     unsigned = np.dtype(f"u{got.dtype.itemsize}")
     return np.asarray(high.view(unsigned) - low.view(unsigned), dtype=np.float64)
 

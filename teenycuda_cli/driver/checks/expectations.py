@@ -18,8 +18,6 @@ from teenycuda_cli.driver.checks.expressions import evaluate
 from teenycuda_cli.errors import UsageError
 from teenycuda_cli.files import read_input
 
-EXACT = 2**53  # the greatest integer up to which float64 holds all
-
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
@@ -77,16 +75,18 @@ def expected_values(
             subject.element, subject.shape, initializer, seed=seed, index=subject.index, name=subject.name
         )
         result = decode(subject.element, stored)
-    elif isinstance(operand := values.get(what), Operand):
-        result = _all_of(operand, where)
     else:
+        if what in values and not what.isidentifier():  # a name with $, which no expression can hold
+            what, values = "it", {"it": values[what]}
         result = np.asarray(evaluate(what, values, deadline=deadline, where=where))
+    if result.dtype == object and subject.element.kind in {"float", "complex"}:
+        result = result.astype(np.float64)
     return _fitted(result, subject, where)
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An array argument inside expressions: its decoded values, widened when they are read.
+    """An array argument inside expressions: its decoded values.
 
     `poisoned` says that it holds the poison pattern, of which nothing can be
     expected: only its shape can be read.
@@ -102,35 +102,12 @@ class Operand:
         return self.values.shape
 
     def __call__(self) -> Array:
-        """The values in float64, complex128 or bool; ValueError where float64 cannot hold its integers."""
-        self.check()
-        if self.values.dtype.kind == "c":
-            return self.values.astype(np.complex128)
-        if self.values.dtype.kind in "iu" and self.values.dtype.itemsize == 8:
-            least, greatest = int(self.values.min()), int(self.values.max())
-            if least < -EXACT or greatest > EXACT:
-                raise ValueError(
-                    f"{self.name} holds integers beyond 2^53, which float64 cannot hold; "
-                    "compute the expected array with numpy and give it as @FILE.npy"
-                )
-        if self.values.dtype.kind == "b":
-            return self.values
-        return self.values.astype(np.float64)
-
-    def check(self) -> None:
-        """Raise ValueError where it holds no contents."""
+        """The values; ValueError where there are none."""
         if self.poisoned:
             raise ValueError(
                 f"{self.name} holds poison before the launch: give it contents, e.g. =randn or =0"
             )
-
-
-def _all_of(operand: Operand, where: str) -> Array:
-    try:
-        operand.check()
-    except ValueError as error:
-        raise UsageError(str(error), file=where) from error
-    return operand.values
+        return self.values
 
 
 def _from_file(path: str, subject: Subject) -> Array:

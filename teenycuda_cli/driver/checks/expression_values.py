@@ -1,69 +1,98 @@
-"""Values inside an expression: Python ints, float64, complex128 and bool arrays; the rules between them."""
+"""Values inside an expression: exact integers, float64, complex128, truth values; the rules between them."""
 
 from __future__ import annotations
 
+import operator
 from math import prod
 from typing import Any
 
 import numpy as np
 
-GREATEST_INT = 1 << 64  # Python ints beyond become floats, so that no power can grow without bound
+from teenycuda_cli.driver.arguments.dtypes import Array
+from teenycuda_cli.driver.checks.expression_bounds import Bounds
+from teenycuda_cli.driver.checks.expression_integers import (
+    Operator,
+    exact,
+    fits,
+    floats,
+    integers,
+    is_exact,
+    settled,
+)
 
 
-def settle(value: Any) -> Any:
-    """A Python int within 64 bits stays one; a greater one becomes a float, as everything else is."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > GREATEST_INT:
-        try:
-            return float(value)
-        except OverflowError:
-            return float("inf") if value > 0 else float("-inf")
-    return value
-
-
-def as_number(value: Any) -> Any:
-    """A value for arithmetic: ints stay ints, all else becomes float64 or complex128; bools count 0 and 1."""
-    if isinstance(value, bool):
-        return int(value)
+def as_array(value: Any) -> Array:
+    """A value for arithmetic: an array of integers where all are exact, else of float64 or complex128."""
     if isinstance(value, int):
-        return value
-    if value is None or not isinstance(value, (float, complex, np.ndarray, np.generic, tuple, list)):
+        return integers(value)
+    if isinstance(value, (list, tuple)):
+        return np.stack(alike(*value))
+    if not isinstance(value, (float, complex, np.ndarray, np.generic)):
         raise TypeError("a number or an array is needed here")
     array = np.asarray(value)
-    if array.dtype.kind not in "biufc":
+    if array.dtype.kind in "biO":
+        return integers(array)
+    if array.dtype.kind not in "fc":
         raise TypeError("a number or an array is needed here")
-    wide = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64, copy=False)
-    return wide if wide.ndim else wide[()]
+    return floats(array)
 
 
-def as_array(value: Any) -> Any:
-    """As `as_number`, and always an array."""
-    number = as_number(value)
-    return np.asarray(number, dtype=np.float64) if isinstance(number, int) else np.asarray(number)
+def as_floats(value: Any) -> Array:
+    """As `as_array`, in float64 or complex128; ValueError where that cannot hold an integer."""
+    return floats(as_array(value))
+
+
+def alike(*values: Any) -> list[Array]:
+    """The values as arrays of one kind: integers, as long as all are, else float64 or complex128."""
+    arrays = [as_array(value) for value in values]
+    if not all(map(is_exact, arrays)):
+        return [floats(array) for array in arrays]
+    if any(array.dtype.kind == "O" for array in arrays):
+        return [array.astype(object) for array in arrays]
+    return arrays
+
+
+def kept(bounds: Bounds, value: Any) -> Any:
+    """A result as the language keeps it: int, float64, complex128, bool, or an array of one of these."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+        return floats(value)[()]
+    return settled(bounds, value)
+
+
+def arithmetic(bounds: Bounds, op: Operator, left: Any, right: Any) -> Any:
+    """An arithmetic operator on any numbers: exact for integers, as far as integers come out."""
+    a, b = as_array(left), as_array(right)
+    bounds.allow(broadcast_size(a, b))
+    if is_exact(a) and is_exact(b) and not _gives_floats(op, b):
+        return exact(bounds, op, a, b)
+    return op(floats(a), floats(b))
+
+
+def _gives_floats(op: Operator, right: Array) -> bool:
+    """Division, by 0 too (infinities and NaN), and negative powers."""
+    if op is operator.pow:
+        return bool(np.any(right < 0))
+    return op is operator.truediv or (op in {operator.floordiv, operator.mod} and not np.all(right != 0))
 
 
 def as_bits(value: Any, *, whole: bool = False) -> Any:
-    """A value for `&`, `|`, `^`, shifts: bools as they are (or 0 and 1 when `whole`), numbers as int64."""
-    if isinstance(value, (bool, np.bool_)):
-        return int(value) if whole else np.bool_(value)
-    if isinstance(value, int):
-        if not -(1 << 63) <= value < 1 << 63:
-            raise ValueError(f"{value} does not fit 64 signed bits")
-        return value
-    array = np.asarray(value)
-    if array.dtype == bool:
-        return array.astype(np.int64) if whole else array
-    return whole_numbers(as_number(value))
+    """A value for `&`, `|`, `^`, shifts: truth values as they are unless `whole`, numbers as integers."""
+    if is_mask(value) and not whole:
+        return np.asarray(value)
+    return integers(value) if is_exact(value) else whole_numbers(as_array(value))
 
 
 def whole_numbers(value: Any) -> Any:
-    """Floats that are whole numbers, as int64; refuses fractions, NaN and what does not fit."""
+    """Numbers that are whole, as int64; refuses fractions, NaN and what does not fit."""
     array = np.asarray(value)
     if array.dtype.kind == "c":
         raise ValueError("complex numbers have no bits and are no index")
-    if not np.all((np.floor(array) == array) & (np.abs(array) < 2.0**63)):
+    if array.dtype.kind == "O" and not fits(int(array.min()), int(array.max())):
+        raise ValueError("whole numbers of 64 bits are needed here")
+    if array.dtype.kind == "f" and not np.all((np.floor(array) == array) & (np.abs(array) < 2.0**63)):
         raise ValueError("whole numbers are needed here")
-    integers = array.astype(np.int64)
-    return integers if integers.ndim else int(integers)
+    whole = array.astype(np.int64)
+    return whole if whole.ndim else int(whole)
 
 
 def plain_index(value: Any) -> Any:
@@ -74,7 +103,7 @@ def plain_index(value: Any) -> Any:
         return value
     if isinstance(value, list):
         value = np.asarray(value)
-    return value if is_mask(value) else whole_numbers(as_number(value))
+    return value if is_mask(value) else whole_numbers(as_array(value))
 
 
 def plain_shape(value: Any) -> tuple[int, ...]:
@@ -118,11 +147,3 @@ def index_size(shape: tuple[int, ...], index: Any) -> int:
             extents = extents[max(1, np.ndim(item)) if masked else 1 :]
             picked.append(np.broadcast_to(np.uint8(0), np.size(item) if masked else np.shape(item)))
     return size * prod(extents) * (broadcast_size(*picked) if picked else 1)
-
-
-def integer_power(base: int, exponent: int) -> Any:
-    """A power of Python ints, exact while small, else in float64 (infinite when too large)."""
-    if exponent >= 0 and (abs(base) <= 1 or exponent <= 64):
-        return settle(base**exponent)
-    with np.errstate(all="ignore"):
-        return np.float64(base) ** np.float64(exponent)

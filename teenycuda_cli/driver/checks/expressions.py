@@ -1,4 +1,4 @@
-"""The expressions of `--expect`: numpy over the arguments' values, in float64.
+"""The expressions of `--expect`: numpy over the arguments' values, integers exactly, all else in float64.
 
 The text is parsed to a syntax tree and the tree is interpreted node by node:
 arithmetic, comparison, indexing, a few attributes and the functions of
@@ -23,16 +23,18 @@ import numpy as np
 from teenycuda_cli.driver.arguments.element_types import ElementType, element_type
 from teenycuda_cli.driver.caret import caret
 from teenycuda_cli.driver.checks.expression_bounds import Bounds, TooLarge
-from teenycuda_cli.driver.checks.expression_functions import FUNCTIONS, METHODS, OUTLINED
+from teenycuda_cli.driver.checks.expression_functions import FUNCTIONS, METHODS, OUTLINED, negative
+from teenycuda_cli.driver.checks.expression_integers import WEIGHT, exact
 from teenycuda_cli.driver.checks.expression_values import (
+    alike,
+    arithmetic,
+    as_array,
     as_bits,
-    as_number,
     broadcast_size,
     index_size,
-    integer_power,
     is_mask,
+    kept,
     plain_index,
-    settle,
 )
 from teenycuda_cli.driver.nearest import nearest
 from teenycuda_cli.errors import TimeoutExpired, UsageError
@@ -105,13 +107,15 @@ def evaluate(
     where: str = "--expect",
     bounds: Bounds | None = None,
 ) -> Any:
-    """What an expression over named values gives: an array or scalar of float64, complex128 or bool.
+    """What an expression over named values gives: integers, float64, complex128 or bool, an array or one.
 
-    `values` maps argument names to float64 (or complex128) arrays, ints and
-    floats; a value may be a function without parameters that has a `shape`,
-    and is called when more than its shape is used. `bounds` is what it may use, by default what suits the
-    largest array. Raises UsageError with a caret under what is wrong,
-    TimeoutExpired after `deadline` (of `time.monotonic`).
+    Integers are an int, int64, or Python ints (dtype object) where they need
+    more bits. `values` maps argument names to arrays of any number type, ints
+    and floats; a value may be a function without parameters that has a
+    `shape`, and is called when more than its shape is used. `bounds` is what
+    it may use, by default what suits the largest array. Raises UsageError with
+    a caret under what is wrong, TimeoutExpired after `deadline` (of
+    `time.monotonic`).
     """
     text = text.strip()
     tree = _parse(text, where)
@@ -121,10 +125,10 @@ def evaluate(
         warnings.simplefilter("ignore")
         result = interpreter.visit(tree)
     if isinstance(result, (tuple, list)):
-        result = interpreter.guarded(tree, lambda: np.asarray([as_number(item) for item in result]))
+        result = interpreter.guarded(tree, lambda: interpreter.kept(as_array(result)))
     if result is None or isinstance(result, (ElementType, slice)) or result is Ellipsis:
         _fail(text, 1, len(text), "this gives no numbers", where=where)
-    return result if np.asarray(result).dtype == bool else as_number(result)
+    return result
 
 
 def _parse(text: str, where: str) -> ast.expr:
@@ -158,7 +162,7 @@ class _Interpreter:
     deadline: float | None
     where: str
     depth: int = 0
-    used: dict[str, Any] = field(default_factory=dict)  # what callable values gave
+    used: dict[str, Any] = field(default_factory=dict)  # values as they are kept
 
     def visit(self, node: ast.expr) -> Any:
         """The value of a node."""
@@ -173,9 +177,14 @@ class _Interpreter:
             self.fail(node, f"{_INSTEAD.get(kind, kind)} is not part of expressions", hint=_HINTS.get(kind))
         result = method(node)
         self.depth -= 1
-        if isinstance(result, np.ndarray):
-            self.guarded(node, lambda: self.bounds.spend(result.size))
-        return result
+        return self.guarded(node, lambda: self.kept(result))
+
+    def kept(self, value: Any) -> Any:
+        """A result in the form that the language keeps, counted."""
+        value = kept(self.bounds, value)
+        if isinstance(value, np.ndarray):
+            self.bounds.spend(value.size * (WEIGHT if value.dtype.kind == "O" else 1))
+        return value
 
     def guarded(self, node: ast.expr, compute: Callable[[], Any]) -> Any:
         """Run a computation of numpy's; what it refuses becomes a message about the node."""
@@ -196,10 +205,8 @@ class _Interpreter:
 
     def _visit_Constant(self, node: ast.Constant) -> Any:
         value = node.value
-        if value is None or value is Ellipsis or isinstance(value, (bool, float, complex)):
+        if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex)):
             return value
-        if isinstance(value, int):
-            return settle(value)
         hint = f"write {value}, without quotes" if isinstance(value, str) and element_type(value) else None
         return self.fail(node, "text is not part of expressions", hint=hint)
 
@@ -207,9 +214,11 @@ class _Interpreter:
         name = node.id
         if name in self.values:
             value = self.values[name]
-            if callable(value) and name not in self.used:
-                self.used[name] = self.guarded(node, value)
-            return self.used.get(name, value)
+            if name not in self.used:
+                self.used[name] = self.guarded(
+                    node, lambda: kept(self.bounds, value() if callable(value) else value)
+                )
+            return self.used[name]
         if name in CONSTANTS:
             return CONSTANTS[name]
         element = element_type(TYPE_WORDS.get(name, name))
@@ -261,7 +270,7 @@ class _Interpreter:
         if name in {"shape", "size", "ndim"}:
             return ATTRIBUTES[name](self._outline(node.value))
         value = self.visit(node.value)
-        return self.guarded(node, lambda: ATTRIBUTES[name](as_number(value)))
+        return self.guarded(node, lambda: ATTRIBUTES[name](as_array(value)))
 
     def _outline(self, node: ast.expr) -> Any:
         """The value of a node of which the shape alone is used: an argument's contents are not read."""
@@ -311,9 +320,8 @@ class _Interpreter:
 
         def compute() -> Any:
             if isinstance(node.op, ast.Invert):
-                return ~as_bits(value) if is_mask(value) else settle(-1 - as_number(value))
-            number = as_number(value)
-            return settle(-number) if isinstance(node.op, ast.USub) else number
+                return ~as_bits(value) if is_mask(value) else arithmetic(self.bounds, operator.sub, -1, value)
+            return negative(self.bounds, value) if isinstance(node.op, ast.USub) else as_array(value)
 
         return self.guarded(node, compute)
 
@@ -324,30 +332,19 @@ class _Interpreter:
     def _binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         if type(op) in _BITWISE:
             return self._bitwise(op, left, right)
-        a, b = as_number(left), as_number(right)
         if isinstance(op, ast.MatMult):
-            return FUNCTIONS["matmul"](self.bounds, [a, b], {})
-        if isinstance(a, int) and isinstance(b, int):
-            if isinstance(op, ast.Pow):
-                return integer_power(a, b)
-            if b == 0 or isinstance(op, ast.Div):
-                a, b = np.float64(a), np.float64(b)
-            return settle(_ARITHMETIC[type(op)](a, b))
-        self.bounds.allow(broadcast_size(a, b))
-        return _ARITHMETIC[type(op)](a, b)
+            return FUNCTIONS["matmul"](self.bounds, [left, right], {})
+        return arithmetic(self.bounds, _ARITHMETIC[type(op)], left, right)
 
     def _bitwise(self, op: ast.operator, left: Any, right: Any) -> Any:
         self.bounds.allow(broadcast_size(left, right))
-        a, b = as_bits(left), as_bits(right)
-        if is_mask(a) and is_mask(b) and not isinstance(op, (ast.LShift, ast.RShift)):
-            return _BITWISE[type(op)](a, b)
+        shifts = isinstance(op, (ast.LShift, ast.RShift))
+        if is_mask(left) and is_mask(right) and not shifts:
+            return _BITWISE[type(op)](as_bits(left), as_bits(right))
         a, b = as_bits(left, whole=True), as_bits(right, whole=True)
-        if isinstance(op, (ast.LShift, ast.RShift)) and not np.all(
-            (np.asarray(b) >= 0) & (np.asarray(b) < 64)
-        ):
+        if shifts and not np.all((np.asarray(b) >= 0) & (np.asarray(b) < 64)):
             raise ValueError("a shift by less than 0 or more than 63")
-        result = _BITWISE[type(op)](a, b)
-        return settle(result) if isinstance(result, int) else result.astype(np.float64)
+        return exact(self.bounds, _BITWISE[type(op)], a, b)
 
     def _visit_Compare(self, node: ast.Compare) -> Any:
         operands = [self.visit(operand) for operand in (node.left, *node.comparators)]
@@ -358,7 +355,7 @@ class _Interpreter:
                 if type(op) not in _COMPARISONS:
                     raise ValueError("only == != < <= > >= compare here")
                 self.bounds.allow(broadcast_size(left, right))
-                result = np.logical_and(result, _COMPARISONS[type(op)](as_number(left), as_number(right)))
+                result = np.logical_and(result, _COMPARISONS[type(op)](*alike(left, right)))
             return result
 
         return self.guarded(node, compute)
