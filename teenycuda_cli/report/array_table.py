@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from teenycuda_cli.report.launch import DIGITS, value_text
+from teenycuda_cli.report.values import DIGITS, SHORT, value_text
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.arguments.dtypes import Array
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 ROWS = 16
 LONGEST = 64  # elements of one dimension shown in full
-SHORT = 6  # digits in a table
 
 
 def table_lines(shown: Shown, width: int | None = None) -> Iterator[str]:

@@ -147,6 +147,30 @@ def test_integers_that_do_not_fit_the_buffer(launch: Launch) -> None:
     assert "got 7  expected -1" in done.out
 
 
+def test_what_the_report_says_of_numbers(launch: Launch) -> None:
+    """Integers are whole, an error of 0 is told where one is allowed, what was never written has no value."""
+    words = (
+        "--grid",
+        "1",
+        "--block",
+        "2",
+        "--arg",
+        "p=ptr:3xu32=4000000001",
+        "--arg",
+        "0",
+        "--arg",
+        "4000000003",
+    )
+    done = launch("store", *words, "--expect", "p=[1,1,1]+4000000000", "--expect", "p=[3,3,1]+4000000000")
+    assert "min 4000000001  max 4000000003  mean 4000000002.33" in done.out
+    assert "FAILED  p = [1,1,1]+4000000000: 2 of 3 elements differ (must be equal)" in done.out
+    assert "ok      p = [3,3,1]+4000000000  (3 elements, equal)" in done.out
+    done = launch("scale", *SCALED, "--expect", "x=x")
+    assert "ok      x = x  (200 elements, rtol 1e-05, atol 1e-05, largest error 0)" in done.out
+    done = launch("scale", *SCALE, "--arg", "n=199", "--expect", "y=a*x")
+    assert "[199]  got untouched  expected " in done.out
+
+
 def test_the_document(launch: Launch) -> None:
     """--json prints one document with every key of the contract."""
     done = launch("scale", *SCALE, "--arg", "n=150", "--expect", "x=x", "--expect", "y=a*x", "--json")
