@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -63,17 +64,50 @@ def _given(number: int, register: str, kind: str = "u32") -> str:
 
 
 _COUNT = ROUNDS * THREADS
+_OTHER = "not.b32 %r1, %r1;"
+_NOTED = "xor.b32 %r4, %r4, 64;"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What lanes do in a round, with `BEFORE` and `AFTER` around the instruction.
+
+    Lanes that come by a second way have another value to give (`before`), and
+    note another result (`after`), so that no assembler makes one instruction
+    of the two.
+    """
+
+    body: str
+    before: str
+    after: str
+
+    def one_way(self) -> str:
+        """All lanes come to the same instruction."""
+        return self.body.replace("BEFORE", "").replace("AFTER", "")
+
+    def two_ways(self) -> str:
+        """Some lanes come to each of two, from round to round others."""
+        second = self.body.replace("BEFORE", self.before).replace("AFTER", self.after)
+        return f"""
+        mad.lo.u32 %r58, %tx, 11, %r11; and.b32 %r58, %r58, 4; setp.eq.u32 %p17, %r58, 0; @%p17 bra SECOND;
+        {self.one_way()} bra BOTH;
+        SECOND: {second}
+        BOTH:
+        """
 
 
 def _trials(
     form: Form,
     text: str,
-    body: str,
+    each: Round,
     inputs: tuple[Array, ...],
     results: int,
     settle: Callable[[Array], Settle] | None = None,
 ) -> Iterator[Trial]:
-    for where, parts in MASKS.items():
+    bodies = {where: each.one_way() for where in MASKS}
+    bodies |= {f"{where}; by two ways": each.two_ways() for where in MASKS if where != "one lane"}
+    for where, body in bodies.items():
+        parts = MASKS[where.partition(";")[0]]
         members = _members(parts)
         spelled = body if len(parts) > 1 else body.replace("%r10", f"{parts[0]:#x}")
         yield Trial(
@@ -128,10 +162,11 @@ def shfl(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[
     pair = _has_pair(form)
     text = f"{name} {'d|p' if pair else 'd'}, a, b, c, membermask"
     body = f"""
-    {_given(1, "%r1")} {_given(2, "%r2")} {_given(3, "%r3")}
-    {name} {"%r4|%p1" if pair else "%r4"}, %r1, %r2, %r3, %r10;
+    {_given(1, "%r1")} {_given(2, "%r2")} {_given(3, "%r3")}BEFORE
+    {name} {"%r4|%p1" if pair else "%r4"}, %r1, %r2, %r3, %r10;AFTER
     {_result(4, "%r4")} {_predicate(5, "%p1") if pair else ""}
     """
+    each = Round(body, _OTHER, _NOTED)
     sources = _sources(bound["mode"], b.astype(np.int64), c.astype(np.int64))
 
     def settle(members: Array) -> Settle:
@@ -143,7 +178,7 @@ def shfl(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[
         return run
 
     values = drawn("shfl values", _COUNT)
-    yield from _trials(form, text, body, (values, b.reshape(-1), c.reshape(-1)), 2 if pair else 1, settle)
+    yield from _trials(form, text, each, (values, b.reshape(-1), c.reshape(-1)), 2 if pair else 1, settle)
 
 
 # ------------------------------------------------------------ vote and match
@@ -163,11 +198,12 @@ def vote(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[
     ballot = "ballot" in name
     for sign in ("", "!"):
         body = f"""
-        {_given(1, "%r1")} setp.ne.u32 %p1, %r1, 0;
-        {name} {"%r4" if ballot else "%p2"}, {sign}%p1, %r10;
+        {_given(1, "%r1")} setp.ne.u32 %p1, %r1, 0;BEFORE
+        {name} {"%r4" if ballot else "%p2"}, {sign}%p1, %r10;AFTER
         {_result(2, "%r4") if ballot else _predicate(2, "%p2")}
         """
-        yield from _trials(form, f"{name} d, {sign}a, membermask", body, (_dense(),), 1)
+        each = Round(body, "not.pred %p1, %p1;", _NOTED if ballot else "not.pred %p2, %p2;")
+        yield from _trials(form, f"{name} d, {sign}a, membermask", each, (_dense(),), 1)
 
 
 def match(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[Trial]:
@@ -181,23 +217,25 @@ def match(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator
     pair = _has_pair(form)
     source = "%r1" if size == 4 else "%d3"
     body = f"""
-    {_given(1, source, kind)} {name} {"%r4|%p1" if pair else "%r4"}, {source}, %r10;
+    {_given(1, source, kind)}BEFORE {name} {"%r4|%p1" if pair else "%r4"}, {source}, %r10;AFTER
     {_result(2, "%r4")} {_predicate(3, "%p1") if pair else ""}
     """
+    each = Round(body, f"max.u{8 * size} {source}, {source}, 1;", _NOTED)
     text = f"{name} {'d|p' if pair else 'd'}, a, membermask"
-    yield from _trials(form, text, body, (values.reshape(-1),), 2 if pair else 1)
+    yield from _trials(form, text, each, (values.reshape(-1),), 2 if pair else 1)
 
 
 def redux(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[Trial]:
     """Random numbers."""
-    body = f"{_given(1, '%r1')} {name} %r4, %r1, %r10; {_result(2, '%r4')}"
-    yield from _trials(form, f"{name} d, a, membermask", body, (drawn("redux", _COUNT),), 1)
+    body = f"{_given(1, '%r1')}BEFORE {name} %r4, %r1, %r10;AFTER {_result(2, '%r4')}"
+    each = Round(body, _OTHER, _NOTED)
+    yield from _trials(form, f"{name} d, a, membermask", each, (drawn("redux", _COUNT),), 1)
 
 
 def elect(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[Trial]:
     """The lane that is chosen."""
-    body = f"{name} %r4|%p1, %r10; {_result(1, '%r4')} {_predicate(2, '%p1')}"
-    yield from _trials(form, f"{name} d|p, membermask", body, (), 2)
+    body = f"{name} %r4|%p1, %r10;AFTER {_result(1, '%r4')} {_predicate(2, '%p1')}"
+    yield from _trials(form, f"{name} d|p, membermask", Round(body, "", _NOTED), (), 2)
 
 
 def activemask(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[Trial]:
