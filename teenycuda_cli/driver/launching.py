@@ -38,7 +38,7 @@ from teenycuda_cli.driver.device import (
     LoadedFunction,
 )
 from teenycuda_cli.driver.geometry import check_geometry, check_shared
-from teenycuda_cli.driver.plan import Check, LaunchRequest, Notice, Plan, View, make_plan
+from teenycuda_cli.driver.plan import Check, LaunchRequest, Notice, Plan, View, make_plan, scalar_value
 from teenycuda_cli.driver.registry import DeviceStart, look_up, start_device
 from teenycuda_cli.driver.results import ArgumentResult, DeviceName, LaunchReport, Shown, Timing
 from teenycuda_cli.driver.saving import write_save
@@ -290,7 +290,13 @@ def _argument_result(
             )
         case Scalar(type=element):
             known = element or scalar_type(binding.parameter)
-            return ArgumentResult(argument.name, argument.index, "scalar", known.name if known else None)
+            return ArgumentResult(
+                argument.name,
+                argument.index,
+                "scalar",
+                known.name if known else None,
+                value=scalar_value(argument.value, binding.packed or b""),
+            )
         case Bytes():
             return ArgumentResult(argument.name, argument.index, "bytes", None)
         case _:
@@ -312,11 +318,11 @@ def _compared(plan: Plan, ran: _Ran) -> tuple[Comparison, ...]:
 def _comparison(check: Check, after: Array) -> Comparison:
     buffer = check.view.buffer
     return compare(
-        check.expectation.name,
-        check.expectation.what,
+        check.expectation,
         buffer.element,
         check.view.of(after),
         check.values,
         check.tolerance,
         poisoned=buffer.poisoned,
+        places=check.places,
     )

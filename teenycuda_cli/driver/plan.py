@@ -20,6 +20,7 @@ from teenycuda_cli.driver.checks.expectations import (
     Subject,
     expected_values,
     parse_expectation,
+    part_of,
 )
 from teenycuda_cli.driver.checks.tolerance import (
     Tolerance,
@@ -87,10 +88,11 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An expectation, worked out: the values that a view must hold."""
+    """An expectation, worked out: the values that a view must hold, all of it or at flat indices."""
 
     expectation: Expectation
     view: View
+    places: Array | None
     values: Array
     tolerance: Tolerance
 
@@ -234,9 +236,10 @@ def _checks(
     checks = []
     for expectation in options.expectations:
         view = _view(views, expectation.name, "--expect")
-        expected = expected_values(expectation, view.subject, values, seed=request.seed, deadline=deadline)
+        subject = part_of(expectation, view.subject, values, deadline=deadline)
+        expected = expected_values(expectation, subject, values, seed=request.seed, deadline=deadline)
         tolerance = tolerance_for(expectation.name, view.buffer.element, options.tolerances)
-        checks.append(Check(expectation, view, expected, tolerance))
+        checks.append(Check(expectation, view, subject.places, expected, tolerance))
     return tuple(checks)
 
 
@@ -252,11 +255,11 @@ def _operands(
             decoded = decode(view.buffer.element, view.of(view.buffer.before))
             values[argument.name] = Operand(argument.name, decoded, view.buffer.poisoned)
         elif isinstance(argument.value, Scalar):
-            values[argument.name] = _scalar(argument.value, packed[argument.name] or b"")
+            values[argument.name] = scalar_value(argument.value, packed[argument.name] or b"")
     return values
 
 
-def _scalar(value: Scalar, packed: bytes) -> int | float:
+def scalar_value(value: Scalar, packed: bytes) -> int | float:
     """An integer as it is; a float rounded to its type."""
     if isinstance(value.number, int) and (value.type is None or value.type.kind != "float"):
         return value.number
@@ -268,7 +271,7 @@ def _saves(
     request: LaunchRequest, options: _Options, views: Mapping[str, View]
 ) -> tuple[tuple[Save, View], ...]:
     """Each `--save` with what it saves, checked as far as it can be before the launch."""
-    inputs = _inputs(request, options.arguments)
+    inputs = _inputs(request, options)
     saves = []
     paths: set[str] = set()
     for save in options.saves:
@@ -282,9 +285,9 @@ def _saves(
     return tuple(saves)
 
 
-def _inputs(request: LaunchRequest, arguments: Sequence[Argument]) -> frozenset[str]:
+def _inputs(request: LaunchRequest, options: _Options) -> frozenset[str]:
     """The files that are read, which nothing may be saved over."""
     files = {request.path, request.meta or sidecar_path(request.path)}
-    files |= {each.value.file for each in arguments if isinstance(each.value, (Buffer, Bytes))}
-    files |= {what[1:] for text in request.expect if (what := text.partition("=")[2]).startswith("@")}
+    files |= {each.value.file for each in options.arguments if isinstance(each.value, (Buffer, Bytes))}
+    files |= {each.what[1:] for each in options.expectations if each.what.startswith("@")}
     return frozenset(file for file in files if file is not None and file != "-")

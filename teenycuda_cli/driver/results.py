@@ -30,7 +30,10 @@ class DeviceName:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentResult:
-    """An argument after the launch; what only buffers have is None for the others."""
+    """An argument after the launch; what only buffers have is None for the others.
+
+    `value` is a scalar's, as the kernel gets it: rounded to its type.
+    """
 
     name: str
     index: int
@@ -39,6 +42,7 @@ class ArgumentResult:
     shape: tuple[int, ...] | None = None
     changed: bool | None = None
     statistics: Statistics | None = None
+    value: int | float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,23 +31,30 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "worst_index": list(comparison.worst.index) if comparison.worst else None,
         "nan_count": comparison.nan_got,
         "poison_count": comparison.untouched,
+        "part": comparison.part or None,
+        "expression": comparison.what,
+        "rtol": comparison.tolerance.rtol,
+        "atol": comparison.tolerance.atol,
+        "ulp": comparison.tolerance.ulp,
     }
 
 
 def comparison_lines(comparison: Comparison, paint: Paint) -> Iterator[str]:
     """What came of an expectation: one line, and of one that fails counts, errors and the first few."""
-    what = f"{paint.name(comparison.name)} = {visible(comparison.what)}"
+    what = f"{paint.name(comparison.name + visible(comparison.part))} = {visible(comparison.what)}"
     tolerance = comparison.tolerance
     limits = [f"rtol {tolerance.rtol:g}, atol {tolerance.atol:g}"] if tolerance.rtol or tolerance.atol else []
     limits += [f"{tolerance.ulp:g} ULP"] if tolerance.ulp is not None else []
     near = " or ".join(limits)
     if comparison.ok:
         told = f"{near}, largest error {_error_text(comparison.max_abs)}" if near else "equal"
-        yield f"{paint.good('ok')}      {what}  ({counted(comparison.count, 'element')}, {told})"
+        yield f"{paint.good('ok')}      {what}  ({_elements(comparison)}, {told})"
         return
     verb = plural(comparison.mismatches, "differs", "differ")
     wrong = f"{comparison.mismatches} of {counted(comparison.count, 'element')} {verb}"
-    yield f"{paint.bad('FAILED')}  {what}: {wrong} ({near or 'must be equal'})"
+    told = near or "must be equal"
+    told += f"; {_elements(comparison)} checked" if comparison.part else ""
+    yield f"{paint.bad('FAILED')}  {what}: {wrong} ({told})"
     for label, extreme in (
         ("absolute error", comparison.max_abs),
         ("relative error", comparison.max_rel),
@@ -69,6 +76,12 @@ def comparison_lines(comparison: Comparison, paint: Paint) -> Iterator[str]:
         yield f"    [{index}]  got {got}  expected {expected}"
     if comparison.mismatches > len(comparison.first):
         yield f"    … {comparison.mismatches - len(comparison.first)} more"
+
+
+def _elements(comparison: Comparison) -> str:
+    """How many elements were looked at: `996 of 1000 elements`."""
+    total = counted(comparison.total, "element")
+    return f"{comparison.count} of {total}" if comparison.part else total
 
 
 def _error_text(extreme: Extreme | None) -> str:

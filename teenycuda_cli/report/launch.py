@@ -75,6 +75,7 @@ def _argument_document(argument: ArgumentResult) -> dict[str, Any]:
         "mean": json_number(found.mean) if found else None,
         "nan_count": found.nan_count if found else None,
         "poison_count": found.poison_count if found else None,
+        "value": json_number(argument.value),
     }
 
 

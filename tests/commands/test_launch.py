@@ -171,6 +171,23 @@ def test_what_the_report_says_of_numbers(launch: Launch) -> None:
     assert "[199]  got untouched  expected " in done.out
 
 
+def test_a_part_of_a_buffer_is_checked_alone(launch: Launch) -> None:
+    """NAME[INDEX] is about these elements; the report tells how many of how many, by the buffer's places."""
+    words = (*SCALE, "--arg", "n=150", "--expect", "y[2:150]=a*x[2:150]")
+    done = launch("scale", *words)
+    assert done.code == 0, done.out
+    assert "ok      y[2:150] = a*x[2:150]  (148 of 200 elements, rtol 1e-05" in done.out
+    done = launch("scale", *words, "--expect", "y[140:]=a*x[140:]", "--json")
+    assert done.code == 1
+    good, bad = done.document["expect"]
+    assert (good["name"], good["part"], good["count"]) == ("y", "[2:150]", 148)
+    assert (bad["name"], bad["part"], bad["count"], bad["worst_index"]) == ("y", "[140:]", 60, [150])
+    assert (
+        "50 of 60 elements differ (rtol 1e-05, atol 1e-05; 60 of 200 elements checked)"
+        in launch("scale", *SCALE, "--arg", "n=150", "--expect", "y[140:]=a*x[140:]").out
+    )
+
+
 def test_the_document(launch: Launch) -> None:
     """--json prints one document with every key of the contract."""
     done = launch("scale", *SCALE, "--arg", "n=150", "--expect", "x=x", "--expect", "y=a*x", "--json")
@@ -186,13 +203,21 @@ def test_the_document(launch: Launch) -> None:
     assert document["scratch"] == {"global_bytes": 0, "profile_bytes": 0}
     x, y, a, n = document["args"]
     assert set(x) == {
-        "name", "index", "kind", "type", "shape", "changed", "min", "max", "mean", "nan_count", "poison_count"
+        "name", "index", "kind", "type", "shape", "changed", "min", "max", "mean", "nan_count", "poison_count",
+        "value",
     }  # fmt: skip
     assert (x["kind"], x["type"], x["shape"], x["changed"]) == ("buffer", "f32", [200], False)
     assert (y["changed"], y["nan_count"], y["poison_count"]) == (True, 50, 50)
     assert (a["kind"], a["type"], a["shape"], n["type"]) == ("scalar", "f32", None, "u32")
     good, bad = document["expect"]
-    assert set(good) >= {"name", "ok", "count", "mismatches", "max_abs", "max_rel", "max_ulp", "worst_index"}
+    assert (x["value"], a["value"], n["value"]) == (None, 2.5, 150)
+    assert set(good) == {
+        "name", "ok", "count", "mismatches", "max_abs", "max_rel", "max_ulp", "worst_index", "nan_count",
+        "poison_count", "part", "expression", "rtol", "atol", "ulp",
+    }  # fmt: skip
+    assert (bad["part"], bad["expression"]) == (None, "a*x")
+    assert (bad["rtol"], bad["atol"], bad["ulp"]) == (1e-5, 1e-5, None)
+    assert (bad["nan_count"], bad["poison_count"]) == (50, 50)
     assert (good["ok"], good["count"], good["mismatches"], good["max_abs"]) == (True, 200, 0, 0.0)
     assert (bad["ok"], bad["mismatches"], bad["worst_index"]) == (False, 50, [150])
     assert document["guards_ok"] is True

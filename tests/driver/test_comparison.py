@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from teenycuda_cli.driver.arguments.dtypes import decode, encode, poison
 from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES
 from teenycuda_cli.driver.checks.comparison import Comparison, compare
+from teenycuda_cli.driver.checks.expectations import Expectation
 from teenycuda_cli.driver.checks.tolerance import Tolerance, parse_tolerance, tolerance_for
 from teenycuda_cli.errors import UsageError
 
@@ -24,7 +25,7 @@ def compared(
     """Compare numbers (encoded first) or stored elements."""
     element = ELEMENT_TYPES[name]
     stored = got if isinstance(got, np.ndarray) else encode(element, np.array(got))
-    return compare("x", "…", element, stored, np.asarray(expected), tolerance, poisoned=poisoned)
+    return compare(Expectation("x", "…"), element, stored, np.asarray(expected), tolerance, poisoned=poisoned)
 
 
 @given(
@@ -133,10 +134,12 @@ def test_ulp_counts_steps_of_the_type(name: str) -> None:
     unsigned = f"u{element.size}"
     step = 1 << 13 if name == "tf32" else 1
     above = (one.view(unsigned) + np.array([step], unsigned)).view(one.dtype)
-    comparison = compare("x", "…", element, above, np.array([1.0]), EXACT, poisoned=False)
+    comparison = compare(Expectation("x", "…"), element, above, np.array([1.0]), EXACT, poisoned=False)
     assert comparison.max_ulp is not None
     assert comparison.max_ulp.error == 1
-    assert compare("x", "…", element, above, np.array([1.0]), Tolerance(0, 0, 1), poisoned=False).ok
+    assert compare(
+        Expectation("x", "…"), element, above, np.array([1.0]), Tolerance(0, 0, 1), poisoned=False
+    ).ok
 
 
 def test_untouched_elements_are_counted() -> None:

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from teenycuda_cli.driver.arguments.element_types import ELEMENT_TYPES
-from teenycuda_cli.driver.checks.expectations import Operand, Subject, expected_values, parse_expectation
+from teenycuda_cli.driver.checks.expectations import (
+    Operand,
+    Subject,
+    expected_values,
+    parse_expectation,
+    part_of,
+)
 from teenycuda_cli.errors import UsageError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -86,6 +92,66 @@ def test_the_shape_of_a_buffer_without_contents_is_known(what: str) -> None:
 def test_an_argument_hides_a_fill_of_the_same_name() -> None:
     """With an argument called `ones`, ones is that argument."""
     assert expected("ones", ones=np.full((2, 3), 7.0)).tolist() == [[7.0] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    ("part", "what", "places", "values"),
+    [
+        ("[0]", "x[1]", [0, 1, 2], [3, 4, 5]),
+        ("[:,1]", "1,2", [1, 4], [1, 2]),
+        ("[1,n-5]", "n", [5], [7]),
+        ("[::-1,2:0:-1]", "0", [[5, 4], [2, 1]], [[0, 0], [0, 0]]),
+        ("[x>3]", "x[x>3]+1", [4, 5], [5, 6]),
+        ("[x==0]", "n==7", [0], [1]),
+        ("[[1,0],[0,2]]", "arange:1", [3, 2], [1, 2]),
+        ("[...]", "x", [[0, 1, 2], [3, 4, 5]], X),
+    ],
+)
+def test_a_part_of_a_buffer(part: str, what: str, places: Any, values: Any) -> None:
+    """What stands in brackets picks the elements that are checked, as numpy's indices do."""
+    subject = Subject("out", ELEMENT_TYPES["f32"], (2, 3), 0)
+    operands = {"x": Operand("x", X), "n": 7}
+    expectation = parse_expectation(f"out{part}={what}")
+    subject = part_of(expectation, subject, operands)
+    assert subject.places is not None
+    assert subject.places.tolist() == places
+    found = expected_values(expectation, subject, operands, seed=0)
+    np.testing.assert_array_equal(found, values)
+
+
+def test_random_numbers_of_a_part_are_those_of_the_whole() -> None:
+    """The part of a copy of a random buffer is as that buffer is there."""
+    whole = Subject("out", ELEMENT_TYPES["f32"], (2, 3), 4)
+    expectation = parse_expectation("out[1]=randn")
+    found = expected_values(expectation, part_of(expectation, whole, {}), {}, seed=0)
+    wanted = np.random.default_rng([0, 4]).standard_normal((2, 3)).astype(np.float32)
+    assert found.tolist() == wanted[1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("out[9]=1", "out of bounds"),
+        ("out[0:0]=1", "no element of out \\(2x3\\) is in this part"),
+        ("out[0][1]=1", "expected a name and one index"),
+        ("out[=1", "expected NAME=WHAT"),
+        ("out[0.5]=1", "whole numbers"),
+        ("out[y]=1", "no argument is called 'y'"),
+        ("out[0]=x", "values of shape 2x3 for the buffer's 3"),
+        ("out[0]+1=x", "expected a name and one index"),
+        ("[0]=x", "expected NAME=WHAT"),
+    ],
+)
+def test_parts_that_are_none(text: str, says: str) -> None:
+    """Anything but one index that picks elements is refused."""
+
+    def work_out() -> None:
+        expectation = parse_expectation(text)
+        subject = part_of(expectation, Subject("out", ELEMENT_TYPES["f32"], (2, 3), 0), {"x": X})
+        expected_values(expectation, subject, {"x": X}, seed=0)
+
+    with pytest.raises(UsageError, match=says):
+        work_out()
 
 
 @pytest.mark.parametrize(

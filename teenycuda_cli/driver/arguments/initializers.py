@@ -46,7 +46,7 @@ _WORDS: dict[str, tuple[tuple[Number, ...], int]] = {  # defaults of the paramet
     "eye": ((), 0),
     "nan": ((), 0),
 }
-_ALL_OR_NONE = {"rand", "randn", "randint"}
+RANDOM = {"rand", "randn", "randint"}
 _USAGE = {
     "arange": "arange[:START[:STEP]]",
     "rand": "rand[:LO:HI]",
@@ -92,7 +92,7 @@ def _filled(text: str, word: str) -> Initializer:
     usage = _USAGE.get(word, word)
     if len(parts) > len(defaults):
         raise InitializerError(f"{word} with {counted(len(parts), 'parameter')}", 0, len(text), usage)
-    if len(parts) < required or (parts and word in _ALL_OR_NONE and len(parts) != len(defaults)):
+    if len(parts) < required or (parts and word in RANDOM and len(parts) != len(defaults)):
         raise InitializerError(f"{word} with {len(parts)} parameter(s)", 0, len(text), usage)
     numbers: list[Number] = []
     offset = len(word) + 1

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from teenycuda_cli.driver.arguments.dtypes import Array, decode, encode, is_poison, ordinals
 from teenycuda_cli.driver.arguments.element_types import ElementType
+from teenycuda_cli.driver.checks.expectations import Expectation
 from teenycuda_cli.driver.checks.tolerance import Tolerance
 
 CHUNK = 1 << 18  # elements compared at once: the temporaries stay in the cache
@@ -49,10 +50,12 @@ class Comparison:
     """
 
     name: str
+    part: str  # the index behind the name, or empty
     what: str  # the expectation as written
     element: ElementType
     tolerance: Tolerance
     count: int
+    total: int  # elements of the buffer
     mismatches: int
     max_abs: Extreme | None
     max_rel: Extreme | None
@@ -90,16 +93,16 @@ class _Tally:
 
 @np.errstate(all="ignore")
 def compare(
-    name: str,
-    what: str,
+    expectation: Expectation,
     element: ElementType,
     stored: Array,
     expected: Array,
     tolerance: Tolerance,
     *,
     poisoned: bool,
+    places: Array | None = None,
 ) -> Comparison:
-    """Compare stored elements with expected values of the same shape.
+    """Compare stored elements with expected values of the same shape, or those at `places` (flat indices).
 
     `expected` are numbers (float64, complex128, integers, bool): they are
     rounded to the element type first where that is a float, since a kernel
@@ -110,6 +113,8 @@ def compare(
     """
     tally = _Tally()
     flat, wanted = stored.reshape(-1), expected.reshape(-1)
+    if places is not None:
+        flat = flat[places.reshape(-1)]
     untouched = 0
     telling = poisoned and not element.is_poison_a_value
     for start in range(0, flat.size, CHUNK):
@@ -122,7 +127,8 @@ def compare(
         _compare_chunk(tally, element, part, wanted[start : start + CHUNK], tolerance, start, marks)
 
     def pair(place: int) -> Pair:
-        index = tuple(int(axis) for axis in np.unravel_index(place, stored.shape))
+        at = place if places is None else places.flat[place]
+        index = tuple(int(axis) for axis in np.unravel_index(at, stored.shape))
         stored_one = flat[place : place + 1]
         value, other = _values(element, stored_one, wanted[place : place + 1])
         never = telling and bool(is_poison(element, stored_one)[0])
@@ -134,11 +140,13 @@ def compare(
 
     worst = tally.greatest.get("worst")
     return Comparison(
-        name=name,
-        what=what,
+        name=expectation.name,
+        part=expectation.part,
+        what=expectation.what,
         element=element,
         tolerance=tolerance,
         count=int(flat.size),
+        total=int(stored.size),
         mismatches=tally.mismatches,
         max_abs=extreme("abs"),
         max_rel=extreme("rel"),

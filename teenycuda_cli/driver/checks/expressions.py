@@ -13,13 +13,15 @@ import ast
 import operator
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
 
+from teenycuda_cli.driver.arguments.dtypes import Array
 from teenycuda_cli.driver.arguments.element_types import ElementType, element_type
 from teenycuda_cli.driver.caret import caret
 from teenycuda_cli.driver.checks.expression_bounds import Bounds, TooLarge
@@ -119,16 +121,48 @@ def evaluate(
     """
     text = text.strip()
     tree = _parse(text, where)
-    largest = max((prod(getattr(value, "shape", ())) for value in values.values()), default=0)
-    interpreter = _Interpreter(text, values, bounds or Bounds.for_arguments(largest), deadline, where)
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    interpreter = _interpreter(text, values, deadline, where, bounds)
+    with _quiet():
         result = interpreter.visit(tree)
     if isinstance(result, (tuple, list)):
         result = interpreter.guarded(tree, lambda: interpreter.kept(as_array(result)))
     if result is None or isinstance(result, (ElementType, slice)) or result is Ellipsis:
         _fail(text, 1, len(text), "this gives no numbers", where=where)
     return result
+
+
+def evaluate_part(
+    text: str,
+    array: Array,
+    values: Mapping[str, Any],
+    *,
+    deadline: float | None = None,
+    where: str = "--expect",
+) -> Any:
+    """Of `NAME[INDEX]`, what the index, an expression over the values, picks out of an array.
+
+    Raises as `evaluate` does.
+    """
+    tree = _parse(text, where)
+    if not isinstance(tree, ast.Subscript) or not isinstance(tree.value, ast.Name):
+        _fail(text, 1, len(text), "expected a name and one index: y[2:998]", where=where)
+    with _quiet():
+        return _interpreter(text, values, deadline, where, None).pick(tree, array)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without a word of numpy's on overflows, empty means and their like."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _interpreter(
+    text: str, values: Mapping[str, Any], deadline: float | None, where: str, bounds: Bounds | None
+) -> _Interpreter:
+    largest = max((prod(getattr(value, "shape", ())) for value in values.values()), default=0)
+    return _Interpreter(text, values, bounds or Bounds.for_arguments(largest), deadline, where)
 
 
 def _parse(text: str, where: str) -> ast.expr:
@@ -245,19 +279,22 @@ class _Interpreter:
         return self.guarded(node, lambda: operator.index(plain_index(self.visit(node))))
 
     def _visit_Subscript(self, node: ast.Subscript) -> Any:
-        value = self.visit(node.value)
+        return self.pick(node, self.visit(node.value))
+
+    def pick(self, node: ast.Subscript, value: Any) -> Any:
+        """The elements of a value at the node's index."""
         index = self.visit(node.slice)
         if isinstance(value, (tuple, list)):
             return self.guarded(node, lambda: value[index])
         if not isinstance(value, np.ndarray):
             self.fail(node, "only arrays and shapes have elements")
 
-        def pick() -> Any:
+        def picked() -> Any:
             plain = plain_index(index)
             self.bounds.allow(index_size(value.shape, plain))
             return value[plain]
 
-        return self.guarded(node, pick)
+        return self.guarded(node, picked)
 
     def _visit_Attribute(self, node: ast.Attribute) -> Any:
         name = node.attr
