@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from teenycuda_cli.driver.arguments.matching import Binding
     from teenycuda_cli.driver.buffers import Overwritten
     from teenycuda_cli.driver.device import Finding
-    from teenycuda_cli.driver.results import ArgumentResult, LaunchReport
+    from teenycuda_cli.driver.results import ArgumentResult, LaunchReport, Shown
 
 BYTES_SHOWN = 32
 
@@ -56,6 +56,7 @@ def document(report: LaunchReport) -> dict[str, Any]:
         "dry_run": timing is None,
         "params": None if timing else [_binding_document(binding) for binding in report.bindings],
         "overwritten": [_overwritten_document(found) for found in report.overwritten],
+        "shown": [_shown_document(each) for each in report.shown],
         "error": None,
         "exit_code": report.exit_code,
     }
@@ -76,6 +77,17 @@ def _argument_document(argument: ArgumentResult) -> dict[str, Any]:
         "nan_count": found.nan_count if found else None,
         "poison_count": found.poison_count if found else None,
         "value": json_number(argument.value),
+    }
+
+
+def _shown_document(shown: Shown) -> dict[str, Any]:
+    from teenycuda_cli.report.shown_buffers import json_values  # noqa: PLC0415  (most launches show nothing)
+
+    return {
+        "name": shown.name,
+        "type": shown.element.name,
+        "shape": list(shown.stored.shape),
+        "values": json_values(shown),
     }
 
 

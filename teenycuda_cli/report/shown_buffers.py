@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from teenycuda_cli.report.array_table import table_lines
 from teenycuda_cli.report.heatmap import ascii_lines, print_colours
@@ -15,6 +15,30 @@ if TYPE_CHECKING:
     from teenycuda_cli.report.paint import Paint
 
 LEAST = 3  # rows and columns from which a heatmap says more than the numbers
+
+
+def json_values(shown: Shown) -> Any:
+    """The values as lists in the buffer's shape: null for what was never written, a pair for a complex one.
+
+    What JSON has no number for is "nan", "inf" or "-inf".
+    """
+    import numpy as np  # noqa: PLC0415  (a launch has it)
+
+    from teenycuda_cli.driver.arguments.dtypes import decode, is_poison  # noqa: PLC0415  (as above)
+
+    values = decode(shown.element, shown.stored)
+    if values.dtype.kind == "c":
+        values = np.stack([values.real, values.imag], axis=-1)
+    listed = values
+    if values.dtype.kind == "f":
+        odd = ~np.isfinite(values)
+        if odd.any():
+            listed = values.astype(object)
+            listed[odd] = [str(value) for value in values[odd].tolist()]
+    if shown.poisoned and not shown.element.is_poison_a_value:
+        listed = listed.astype(object)
+        listed[is_poison(shown.element, shown.stored)] = None
+    return listed.tolist()
 
 
 def print_shown(shown: Sequence[Shown], paint: Paint) -> None:

@@ -203,8 +203,8 @@ def test_the_document(launch: Launch) -> None:
     assert document["scratch"] == {"global_bytes": 0, "profile_bytes": 0}
     x, y, a, n = document["args"]
     assert set(x) == {
-        "name", "index", "kind", "type", "shape", "changed", "min", "max", "mean", "nan_count", "poison_count",
-        "value",
+        "name", "index", "kind", "type", "shape", "changed", "min", "max", "mean", "nan_count",
+        "poison_count", "value",
     }  # fmt: skip
     assert (x["kind"], x["type"], x["shape"], x["changed"]) == ("buffer", "f32", [200], False)
     assert (y["changed"], y["nan_count"], y["poison_count"]) == (True, 50, 50)
@@ -360,6 +360,31 @@ def test_show_prints_values(launch: Launch) -> None:
     assert "·" in done.out  # never written
     assert "@@@" in done.out
     assert "\x1b" not in done.out
+
+
+def test_show_puts_values_into_the_document(launch: Launch) -> None:
+    """With --json they are lists in the buffer's shape: null where nothing was written, text for inf and NaN."""
+    words = ("--grid", "1", "--block", "32", "--arg", "x=ptr:2x2xf32=inf,-1,nan,9", "--arg", "y=ptr:2x2xf32")
+    done = launch("scale", *words, "--arg", "a=0.5", "--arg", "n=3", "--show", "y", "--show", "x", "--json")
+    assert done.document["shown"] == [
+        {"name": "y", "type": "f32", "shape": [2, 2], "values": [["inf", -0.5], ["nan", None]]},
+        {"name": "x", "type": "f32", "shape": [2, 2], "values": [["inf", -1.0], ["nan", 9.0]]},
+    ]
+    words = (
+        "--grid",
+        "1",
+        "--block",
+        "32",
+        "--arg",
+        "x=ptr:2xf32=1",
+        "--arg",
+        "y=ptr:1xc64=1-2j",
+        "--arg",
+        "1",
+    )
+    done = launch("scale", *words, "--arg", "0", "--show", "y", "--json")
+    assert done.document["shown"][0]["values"] == [[1.0, -2.0]]
+    assert launch("scale", *words, "--arg", "0", "--json").document["shown"] == []
 
 
 # ------------------------------------------------------ Triton's contract
