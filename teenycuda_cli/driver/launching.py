@@ -41,7 +41,7 @@ from teenycuda_cli.driver.geometry import check_geometry, check_shared
 from teenycuda_cli.driver.plan import Check, LaunchRequest, Notice, Plan, View, make_plan, scalar_value
 from teenycuda_cli.driver.registry import DeviceStart, look_up, start_device
 from teenycuda_cli.driver.results import ArgumentResult, DeviceName, LaunchReport, Shown, Timing
-from teenycuda_cli.driver.saving import write_save
+from teenycuda_cli.driver.saving import saved, write_save
 from teenycuda_cli.driver.scratch import scratch
 from teenycuda_cli.errors import DeviceFault, TeenycudaError
 
@@ -244,7 +244,9 @@ def _ran_report(plan: Plan, ran: _Ran, device: DeviceName) -> LaunchReport:
         findings=tuple(ran.outcome.findings),
         printf=ran.outcome.printf,
         printf_dropped=ran.outcome.printf_dropped,
-        saved=tuple(save for save, _ in plan.saves),
+        saved=tuple(
+            saved(save, view.buffer.element, view.of(view.buffer.before).shape) for save, view in plan.saves
+        ),
         bench=ran.bench,
     )
 

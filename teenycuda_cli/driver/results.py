@@ -13,7 +13,7 @@ from teenycuda_cli.driver.buffers import Overwritten
 from teenycuda_cli.driver.checks.comparison import Comparison
 from teenycuda_cli.driver.device import Finding
 from teenycuda_cli.driver.geometry import Geometry
-from teenycuda_cli.driver.saving import Save
+from teenycuda_cli.driver.saving import Saved
 
 if TYPE_CHECKING:
     from teenycuda_cli.driver.benching.measuring import Measurement
@@ -83,7 +83,7 @@ class LaunchReport:
     findings: tuple[Finding, ...] = ()
     printf: str = ""
     printf_dropped: int | None = None
-    saved: tuple[Save, ...] = ()
+    saved: tuple[Saved, ...] = ()
     shown: tuple[Shown, ...] = ()
     timing: Timing | None = None
     bench: Measurement | None = None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from teenycuda_cli.driver.arguments.array_files import npy_bytes
-from teenycuda_cli.driver.arguments.dtypes import Array, decode
+from teenycuda_cli.driver.arguments.dtypes import Array, decode, natural_dtype, storage_dtype
 from teenycuda_cli.driver.arguments.element_types import ElementType
 from teenycuda_cli.errors import FileError, UsageError
 from teenycuda_cli.files import is_stdout, write_whole
@@ -30,6 +31,18 @@ class Save:
         return ending[1:] if ending in {".npy", ".csv", ".png"} else "raw"
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file that was written: `type` is that of the values in it, `element` that of the buffer."""
+
+    name: str
+    path: str
+    format: str
+    element: ElementType
+    type: str | None
+    count: int
+
+
 def parse_save(text: str) -> Save:
     """Split `NAME=PATH`; raises UsageError."""
     name, equals, path = text.partition("=")
@@ -39,6 +52,9 @@ def parse_save(text: str) -> Save:
         )
     if is_stdout(path):
         raise UsageError(f"--save {text}: standard output has the report", hint="name a file")
+    stem, ending = os.path.splitext(path)
+    if ending.lower() == ".npz":
+        raise UsageError(f"--save {text}: an archive holds several arrays", hint=f"name it {stem}.npy")
     return Save(name, path)
 
 
@@ -73,6 +89,16 @@ def write_save(save: Save, element: ElementType, stored: Array) -> None:
     write_whole(save.path, _encoded(save.format, element, stored))
 
 
+def saved(save: Save, element: ElementType, shape: tuple[int, ...]) -> Saved:
+    """What `write_save` writes; a picture holds no values."""
+    kind: str | None = element.name
+    if save.format == "png":
+        kind = None
+    elif save.format != "raw" and natural_dtype(element) != storage_dtype(element):
+        kind = "bool" if element.kind == "bool" else "f32"
+    return Saved(save.name, save.path, save.format, element, kind, prod(shape))
+
+
 def _encoded(form: str, element: ElementType, stored: Array) -> bytes:
     if form == "raw":
         return stored.tobytes()
@@ -87,8 +113,12 @@ def _encoded(form: str, element: ElementType, stored: Array) -> bytes:
 
 
 def _csv(values: Array) -> bytes:
-    """One line a row (the last axis); one a number where there is only one axis. Floats round-trip."""
+    """One line a row (the last axis); one a number where there is only one axis.
+
+    Floats have the fewest digits that give the same value of their own type.
+    """
     if values.dtype == np.bool_:
         values = values.astype(np.uint8)
     rows = values.reshape(-1, 1 if values.ndim == 1 else values.shape[-1])
-    return "".join(",".join(map(str, row)) + "\n" for row in rows.tolist()).encode()
+    narrow = values.dtype in {np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.complex64)}
+    return "".join(",".join(map(str, row)) + "\n" for row in (rows if narrow else rows.tolist())).encode()

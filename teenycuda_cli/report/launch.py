@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from teenycuda_cli.driver.buffers import Overwritten
     from teenycuda_cli.driver.device import Finding
     from teenycuda_cli.driver.results import ArgumentResult, LaunchReport, Shown
+    from teenycuda_cli.driver.saving import Saved
 
 BYTES_SHOWN = 32
 
@@ -46,7 +47,7 @@ def document(report: LaunchReport) -> dict[str, Any]:
         "findings": [_finding_document(finding) for finding in report.findings],
         "printf": report.printf,
         "printf_dropped": report.printf_dropped,
-        "saved": [{"name": save.name, "path": save.path} for save in report.saved],
+        "saved": [_saved_document(save) for save in report.saved],
         "timing": {
             "load_ms": json_number(timing.load_ms) if timing else None,
             "kernel_ms": json_number(timing.kernel_ms) if timing else None,
@@ -78,6 +79,10 @@ def _argument_document(argument: ArgumentResult) -> dict[str, Any]:
         "poison_count": found.poison_count if found else None,
         "value": json_number(argument.value),
     }
+
+
+def _saved_document(save: Saved) -> dict[str, Any]:
+    return {"name": save.name, "path": save.path, "format": save.format, "type": save.type}
 
 
 def _shown_document(shown: Shown) -> dict[str, Any]:
@@ -132,7 +137,16 @@ def lines(report: LaunchReport, paint: Paint) -> Iterator[str]:
         place = f"line {finding.line}: " if finding.line is not None else ""
         yield f"{paint.bad(finding.kind)}: {place}{passage(finding.message)}"
     for save in report.saved:
-        yield f"saved {save.name} to {visible(save.path)}"
+        yield f"saved {save.name} to {visible(save.path)}{_saved_note(save)}"
+
+
+def _saved_note(save: Saved) -> str:
+    """What a file's name does not tell."""
+    if save.format == "raw":
+        return f" (raw {save.element.name}, {counted(save.count, 'element')})"
+    if save.format == "npy" and save.type != save.element.name:
+        return f" (as float32: numpy has no {save.element.name})"
+    return ""
 
 
 def _headline(report: LaunchReport, paint: Paint) -> str:

@@ -304,6 +304,31 @@ def test_files_in_and_out(launch: Launch) -> None:
         assert png_size(Path("y.png").read_bytes()) == (4, 3)
 
 
+def test_the_report_tells_what_a_file_holds(launch: Launch) -> None:
+    """Raw bytes are named as such, with their type; so are values that numpy's own types cannot hold."""
+    words = (
+        "--grid",
+        "1",
+        "--block",
+        "32",
+        "--arg",
+        "x=ptr:4x2xf32=0.1",
+        "--arg",
+        "y=ptr:8xbf16=1",
+        "--arg",
+        "1",
+    )
+    words = (*words, "--arg", "0", "--save", "x=x.jpg", "--save", "y=y.npy", "--save", "x=x.csv")
+    done = launch("scale", *words)
+    assert "saved x to x.jpg (raw f32, 8 elements)" in done.out
+    assert "saved y to y.npy (as float32: numpy has no bf16)" in done.out
+    assert done.out.endswith("saved x to x.csv\n")
+    assert Path("x.csv").read_text() == "0.1,0.1\n" * 4
+    saved = launch("scale", *words, "--json").document["saved"]
+    assert saved[0] == {"name": "x", "path": "x.jpg", "format": "raw", "type": "f32"}
+    assert saved[1] == {"name": "y", "path": "y.npy", "format": "npy", "type": "f32"}
+
+
 def png_size(data: bytes) -> tuple[int, int]:
     """Width and height of a PNG whose checksums and data are right."""
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
@@ -363,7 +388,7 @@ def test_show_prints_values(launch: Launch) -> None:
 
 
 def test_show_puts_values_into_the_document(launch: Launch) -> None:
-    """With --json they are lists in the buffer's shape: null where nothing was written, text for inf and NaN."""
+    """With --json they are lists in the buffer's shape: null where nothing was written, text for inf, NaN."""
     words = ("--grid", "1", "--block", "32", "--arg", "x=ptr:2x2xf32=inf,-1,nan,9", "--arg", "y=ptr:2x2xf32")
     done = launch("scale", *words, "--arg", "a=0.5", "--arg", "n=3", "--show", "y", "--show", "x", "--json")
     assert done.document["shown"] == [
@@ -679,6 +704,29 @@ def test_a_fault_saves_nothing(launch: Launch, device: str) -> None:
     assert launch("store", *words, "--save", "p=p.npy").code in {1, 4}
     if device == "cpu":
         assert Path("p.npy").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("--arg", "x=ptr:@x64.npy", "--save", "x=x.npz"), 2, "hint: name it x.npy"),
+        (("--arg", "x=ptr:4xf32@x64.npy"), 2, "give the type it has: 4xf64@x64.npy"),
+        (("--arg", "x=ptr:5xf64@x64.npy"), 2, "hint: write 4xf64@x64.npy, or @x64.npy alone"),
+        (("--arg", "x=ptr:4xf32@x.csv"), 3, "hint: .csv is written, not read: save it as .npy"),
+        (("--arg", "x=ptr:@x.CSV"), 3, "hint: .csv is written, not read: save it as .npy"),
+        (("--arg", "x=ptr:4xf32=1", "--expect", "x=@x.csv"), 3, "hint: .csv is written, not read"),
+    ],
+)
+def test_files_of_another_kind(launch: Launch, words: tuple[str, ...], code: int, says: str) -> None:
+    """A file of the wrong kind or type is refused, with the words to write."""
+    np.save("x64.npy", np.ones(4))
+    Path("x.csv").write_text("1\n1\n1\n1\n")
+    Path("x.CSV").write_text("1\n1\n1\n1\n")
+    done = launch(
+        "scale", "--grid", "1", "--block", "1", *words, "--arg", "ptr:4xf32", "--arg", "1", "--arg", "0"
+    )
+    assert done.code == code
+    assert says in done.err
 
 
 def test_a_directory_that_is_not_there(launch: Launch) -> None:

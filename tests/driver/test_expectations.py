@@ -206,6 +206,18 @@ def test_a_buffer_of_truth_values_is_a_mask() -> None:
 
 def test_a_type_in_quotes_is_explained() -> None:
     """Types are written without quotes; the message says so."""
+    words = {
+        "float32": "float32",
+        "u4": "uint32",
+        "f2": "float16",
+        "i8": "int64",
+        "bf16": "bf16",
+        "u32": "u32",
+    }
+    for quoted, word in words.items():
+        with pytest.raises(UsageError, match="text is not part") as caught:
+            expected(f"x.astype('{quoted}')", x=X)
+        assert caught.value.hint == f"write {word}, without quotes"
     with pytest.raises(UsageError, match="text is not part") as caught:
-        expected("x.astype('float32')", x=X)
-    assert caught.value.hint == "write float32, without quotes"
+        expected("x.astype('O')", x=X)
+    assert caught.value.hint is None

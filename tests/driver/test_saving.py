@@ -44,6 +44,9 @@ def test_csv_floats_read_back_exactly(tmp_path: Path) -> None:
     values = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
     read = np.loadtxt(saved(tmp_path, "x.csv", "f32", values), delimiter=",", dtype=np.float32)
     assert np.array_equal(read, values)
+    assert saved(tmp_path, "z.csv", "f32", [0.1, 1e30, 3, np.nan]).read_text() == "0.1\n1e+30\n3.0\nnan\n"
+    assert saved(tmp_path, "h.csv", "f16", [[0.1, -np.inf]]).read_text() == "0.1,-inf\n"
+    assert saved(tmp_path, "d.csv", "f64", [0.1, 1 / 3]).read_text() == "0.1\n0.3333333333333333\n"
     text = saved(tmp_path, "y.csv", "bool", [True, False]).read_text()
     assert text == "1\n0\n"
 
@@ -65,7 +68,7 @@ def test_a_palette_spreads_from_least_to_greatest() -> None:
         assert colours(np.array(odd)).shape == (1, 2, 3)
 
 
-@pytest.mark.parametrize("text", ["x", "=a.npy", "x=", "x=-", "x=a\0b"])
+@pytest.mark.parametrize("text", ["x", "=a.npy", "x=", "x=-", "x=a\0b", "x=a.npz", "x=A.NPZ"])
 def test_what_is_no_save(text: str) -> None:
     """NAME=PATH, and no standard output."""
     with pytest.raises(UsageError, match="--save"):

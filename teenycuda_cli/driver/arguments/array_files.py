@@ -36,6 +36,12 @@ def load_array(
         raise FileError(
             "is called .npy, and is none", file=path, hint="raw bytes are read under any other name"
         )
+    if path.lower().endswith(".csv"):
+        raise FileError(
+            "is called .csv, which is not read",
+            file=path,
+            hint=".csv is written, not read: save it as .npy, or raw bytes under any other name",
+        )
     if data.startswith(ZIP_MAGIC) and element is None:
         hint = "save the array that is meant as .npy; SHAPExu8@FILE reads the archive's own bytes"
         raise FileError("an archive, such as .npz, not one array", file=path, hint=hint)
@@ -101,18 +107,26 @@ def _from_npy(
         raise UsageError(
             f"the array is {_extents(array.shape)}, not {_extents(shape)}",
             file=path,
-            hint=f"write {_described(array.shape, element)}@…, or @… alone to take the file's own shape",
+            hint=f"write {_described(array.shape, element)}@{path}, or @{path} alone for its own shape",
         )
     return element, _as_stored(array, path, element)
 
 
 def _own_type(dtype: np.dtype[Any], path: str) -> ElementType:
+    known = _known_type(dtype)
+    if known is None:
+        raise UsageError(
+            f"an array of {dtype}, which is no element type here", file=path, hint="convert it with .astype"
+        )
+    return known
+
+
+def _known_type(dtype: np.dtype[Any]) -> ElementType | None:
+    """The element type that is numpy's own."""
     for element in ELEMENT_TYPES.values():
         if element.name not in {"bf16", "tf32", "e4m3", "e5m2"} and natural_dtype(element) == dtype:
             return element
-    raise UsageError(
-        f"an array of {dtype}, which is no element type here", file=path, hint="convert it with .astype"
-    )
+    return None
 
 
 def _as_stored(array: Array, path: str, element: ElementType) -> Array:
@@ -134,10 +148,12 @@ def _refuse(array: Array, path: str, element: ElementType) -> NoReturn:
     wanted = {str(natural_dtype(element)), str(storage_dtype(element))} - (
         {"uint8"} if element.kind == "bool" else set()
     )
+    known = _known_type(array.dtype)
+    own = f", or give the type it has: {_described(array.shape, known)}@{path}" if known else ""
     raise UsageError(
         f"an array of {array.dtype}, where {element.name} needs {' or '.join(sorted(wanted))}",
         file=path,
-        hint=f"save it with .astype, or give the type it has: {_extents(array.shape)}x…@",
+        hint=f"save it with .astype{own}",
     )
 
 

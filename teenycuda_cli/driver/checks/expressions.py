@@ -14,7 +14,7 @@ import operator
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NoReturn
@@ -241,7 +241,8 @@ class _Interpreter:
         value = node.value
         if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex)):
             return value
-        hint = f"write {value}, without quotes" if isinstance(value, str) and element_type(value) else None
+        word = _type_word(value) if isinstance(value, str) else None
+        hint = f"write {word}, without quotes" if word else None
         return self.fail(node, "text is not part of expressions", hint=hint)
 
     def _visit_Name(self, node: ast.Name) -> Any:
@@ -396,6 +397,14 @@ class _Interpreter:
             return result
 
         return self.guarded(node, compute)
+
+
+def _type_word(text: str) -> str | None:
+    """The name of the type that numpy, or else the command line, knows by a text: `uint32` for `u4`."""
+    name = text
+    with suppress(TypeError, ValueError):
+        name = np.dtype(text).name if text.isalnum() else text
+    return name if element_type(name) else None
 
 
 def _fail(text: str, column: int, width: int, what: str, *, where: str, hint: str | None = None) -> NoReturn:
