@@ -119,7 +119,8 @@ def command(
     a number, or numbers with commas; without, a poison pattern shows what the kernel leaves unwritten.
 
     NAME is yours to choose; other options and expressions know the argument by it. An expression is numpy
-    over the arguments as they were before the launch: x+y, a@b, 'where(x>0,x,0)', 'x.sum()'.
+    over the arguments as they were before the launch: x+y, a@b, 'where(x>0,x,0)', 'x.sum()'. Its integers are
+    exact, and wrap by .astype(uint32). --expect 'NAME[INDEX]=WHAT' checks a part of a buffer.
 
     Exit codes: 0 all well, 1 a check failed, 2 usage, 3 the file, 4 a fault, 5 missing in the emulator,
     6 --timeout passed, 70 a defect of teenycuda, 77 no such device, 130 interrupted.
