@@ -95,6 +95,8 @@ def test_no_type_of_expected_values_makes_numpy_warn() -> None:
         for name in ("i8", "u8", "i64", "u64"):
             assert compared(name, [0, 1], np.array([0, 1], expected)).ok
     assert not compared("u64", [0], [np.float16(np.inf)]).ok
+    for name in ("i8", "u8", "i64", "u64"):
+        assert compared(name, [0, 1], np.array([True, True])).mismatches == 1
 
 
 def test_infinities_equal_themselves_alone() -> None:

@@ -186,7 +186,7 @@ def _values(element: ElementType, stored: Array, expected: Array) -> tuple[Array
 
 def _unfit(element: ElementType, wanted: Array) -> int:
     """How many whole numbers lie outside an integer type."""
-    if not element.is_integer:
+    if not element.is_integer or wanted.dtype.kind == "b":
         return 0
     numbers = wanted.real if wanted.dtype.kind == "c" else wanted
     outside = (numbers < element.lowest) | (numbers > element.highest)

@@ -306,7 +306,8 @@ class _Interpreter:
         if name not in ATTRIBUTES:
             self._unknown_attribute(node)
         if name in {"shape", "size", "ndim"}:
-            return ATTRIBUTES[name](self._outline(node.value))
+            outline = self._outline(node.value)
+            return self.guarded(node, lambda: ATTRIBUTES[name](outline))
         value = self.visit(node.value)
         return self.guarded(node, lambda: ATTRIBUTES[name](as_array(value)))
 
