@@ -14,7 +14,7 @@ import operator
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NoReturn
@@ -23,10 +23,10 @@ import numpy as np
 
 from teenycuda_cli.driver.arguments.dtypes import Array
 from teenycuda_cli.driver.arguments.element_types import ElementType, element_type
-from teenycuda_cli.driver.caret import caret
 from teenycuda_cli.driver.checks.expression_bounds import Bounds, TooLarge
 from teenycuda_cli.driver.checks.expression_functions import FUNCTIONS, METHODS, OUTLINED, negative
 from teenycuda_cli.driver.checks.expression_integers import WEIGHT, exact
+from teenycuda_cli.driver.checks.expression_syntax import DEEPEST, HINTS, INSTEAD, fail, parse, type_word
 from teenycuda_cli.driver.checks.expression_values import (
     alike,
     arithmetic,
@@ -39,12 +39,7 @@ from teenycuda_cli.driver.checks.expression_values import (
     plain_index,
 )
 from teenycuda_cli.driver.nearest import nearest
-from teenycuda_cli.errors import TimeoutExpired, UsageError
-from teenycuda_cli.wording import counted
-
-LONGEST = 4096  # characters
-DEEPEST = 100  # levels of the tree
-MOST_NODES = 2000
+from teenycuda_cli.errors import TimeoutExpired
 
 CONSTANTS = {"pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan, "newaxis": None}
 TYPE_WORDS = {"int": "i64", "float": "f64", "bool": "bool"}
@@ -82,23 +77,6 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_INSTEAD = {
-    "Lambda": "a lambda",
-    "ListComp": "a comprehension",
-    "GeneratorExp": "a comprehension",
-    "SetComp": "a comprehension",
-    "DictComp": "a comprehension",
-    "IfExp": "`a if c else b`",
-    "BoolOp": "`and`/`or`",
-    "NamedExpr": "an assignment",
-    "JoinedStr": "an f-string",
-    "Starred": "a star",
-    "Await": "await",
-    "Yield": "yield",
-    "Dict": "a dictionary",
-    "Set": "a set",
-}
-_HINTS = {"IfExp": "use where(condition, a, b)", "BoolOp": "use & and |, with both sides in parentheses"}
 
 
 def evaluate(
@@ -120,14 +98,14 @@ def evaluate(
     `time.monotonic`).
     """
     text = text.strip()
-    tree = _parse(text, where)
+    tree = parse(text, where)
     interpreter = _interpreter(text, values, deadline, where, bounds)
     with _quiet():
         result = interpreter.visit(tree)
     if isinstance(result, (tuple, list)):
         result = interpreter.guarded(tree, lambda: interpreter.kept(as_array(result)))
     if result is None or isinstance(result, (ElementType, slice)) or result is Ellipsis:
-        _fail(text, 1, len(text), "this gives no numbers", where=where)
+        fail(text, 1, len(text), "this gives no numbers", where=where)
     return result
 
 
@@ -143,9 +121,9 @@ def evaluate_part(
 
     Raises as `evaluate` does.
     """
-    tree = _parse(text, where)
+    tree = parse(text, where)
     if not isinstance(tree, ast.Subscript) or not isinstance(tree.value, ast.Name):
-        _fail(text, 1, len(text), "expected a name and one index: y[2:998]", where=where)
+        fail(text, 1, len(text), "expected a name and one index: y[2:998]", where=where)
     with _quiet():
         return _interpreter(text, values, deadline, where, None).pick(tree, array)
 
@@ -163,27 +141,6 @@ def _interpreter(
 ) -> _Interpreter:
     largest = max((prod(getattr(value, "shape", ())) for value in values.values()), default=0)
     return _Interpreter(text, values, bounds or Bounds.for_arguments(largest), deadline, where)
-
-
-def _parse(text: str, where: str) -> ast.expr:
-    if len(text) > LONGEST:
-        raise UsageError(
-            f"an expression of {counted(len(text), 'character')}; expected at most {LONGEST}",
-            file=where,
-            hint="compute the expected array with numpy, save it, and give it as @FILE.npy",
-        )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            body = ast.parse(text, mode="eval").body
-    except SyntaxError as error:
-        column = min(error.offset or len(text) + 1, len(text) + 1)
-        _fail(text, column, 1, f"not an expression: {error.msg}", where=where)
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"not an expression: {error or 'nested too deep'}", file=where) from error
-    if sum(1 for _ in ast.walk(body)) > MOST_NODES:
-        raise UsageError(f"an expression of more than {MOST_NODES} parts", file=where)
-    return body
 
 
 @dataclass(slots=True)
@@ -208,7 +165,7 @@ class _Interpreter:
         method: Callable[[Any], Any] | None = getattr(self, f"_visit_{type(node).__name__}", None)
         if method is None:
             kind = type(node).__name__
-            self.fail(node, f"{_INSTEAD.get(kind, kind)} is not part of expressions", hint=_HINTS.get(kind))
+            self.fail(node, f"{INSTEAD.get(kind, kind)} is not part of expressions", hint=HINTS.get(kind))
         result = method(node)
         self.depth -= 1
         return self.guarded(node, lambda: self.kept(result))
@@ -235,13 +192,13 @@ class _Interpreter:
         before = sum(len(line) + 1 for line in lines[: node.lineno - 1])
         start = len(lines[node.lineno - 1].encode()[: node.col_offset].decode(errors="replace"))
         width = len(ast.get_source_segment(self.text, node) or " ")
-        _fail(self.text, before + start + 1, max(1, width), what, where=self.where, hint=hint)
+        fail(self.text, before + start + 1, max(1, width), what, where=self.where, hint=hint)
 
     def _visit_Constant(self, node: ast.Constant) -> Any:
         value = node.value
         if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex)):
             return value
-        word = _type_word(value) if isinstance(value, str) else None
+        word = type_word(value) if isinstance(value, str) else None
         hint = f"write {word}, without quotes" if word else None
         return self.fail(node, "text is not part of expressions", hint=hint)
 
@@ -398,15 +355,3 @@ class _Interpreter:
             return result
 
         return self.guarded(node, compute)
-
-
-def _type_word(text: str) -> str | None:
-    """The name of the type that numpy, or else the command line, knows by a text: `uint32` for `u4`."""
-    name = text
-    with suppress(TypeError, ValueError):
-        name = np.dtype(text).name if text.isalnum() else text
-    return name if element_type(name) else None
-
-
-def _fail(text: str, column: int, width: int, what: str, *, where: str, hint: str | None = None) -> NoReturn:
-    raise UsageError(what, file=where, column=column, hint=hint, context=caret(text, column, width))
