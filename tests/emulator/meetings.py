@@ -196,7 +196,9 @@ shr.u32 %r3, {SIDES:#x}, %r7; and.b32 %r3, %r3, 1; setp.ne.u32 %p0, %r3, 0; mul.
 """%p0: whether a lane goes the first way; %r4: seven times its lane, %r7."""
 VALUE = "mad.lo.u32 %r2, %r79, %r79, %r9; rem.u32 %r2, %r2, 13; and.b32 %r3, %r2, 1; setp.ne.u32 %p1, %r3, 0;"
 """%r2: a value by the thread's number and %r9."""
-CUTS = [{}, {"lanes": 96, "few_lanes": 0}, {"lanes": 1 << 12, "few_lanes": 1 << 12}]
+NEXT = "add.u32 %r2, %r2, %r5; rem.u32 %r2, %r2, 13; and.b32 %r3, %r2, 1; setp.ne.u32 %p1, %r3, 0;"
+"""The next value of a row of meetings: with what the last one gave."""
+CUTS: list[dict[str, int]] = [{}, {"lanes": 96, "few_lanes": 0}, {"lanes": 1 << 12, "few_lanes": 1 << 12}]
 
 
 def value(threads: Lanes, number: int = 0) -> Lanes:

@@ -14,6 +14,7 @@ from tests.emulator.meetings import (
     CUTS,
     FULL,
     LANE,
+    NEXT,
     SIDES,
     VALUE,
     WAYS,
@@ -61,11 +62,6 @@ def test_again_and_again(name: str, cut: dict[str, int]) -> None:
     np.testing.assert_array_equal(run(text, 128, grid=(2,), block=(64,), **cut), expected)
 
 
-_NEXT = """
-add.u32 %r2, %r2, %r5; rem.u32 %r2, %r2, 13; and.b32 %r3, %r2, 1; setp.ne.u32 %p1, %r3, 0;
-"""
-
-
 def nested(number: int, text: str) -> str:
     """An instruction twice, for odd lanes and for even ones."""
     return f"@%p8 bra ODD{number}; {text} bra EVEN{number}; ODD{number}: {text} EVEN{number}:"
@@ -77,9 +73,9 @@ def test_one_meeting_after_the_other(seed: int, cut: dict[str, int]) -> None:
     """Some come to many instructions in a row, others to each by a jump, again others part once more."""
     names = np.random.default_rng(seed).choice(sorted(CASES), 9)
     cases = [CASES[name] for name in names]
-    straight = "".join(case.second + _NEXT for case in cases)
+    straight = "".join(case.second + NEXT for case in cases)
     parted = "".join(
-        (nested(number, case.first) if number % 3 else f"{case.first} bra GO{number}; GO{number}:") + _NEXT
+        (nested(number, case.first) if number % 3 else f"{case.first} bra GO{number}; GO{number}:") + NEXT
         for number, case in enumerate(cases)
     )
     body = f"""{INDEX} and.b32 %r7, %r76, 31; mov.u32 %r9, 0; {WAYS} {VALUE}
