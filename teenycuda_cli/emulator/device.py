@@ -22,13 +22,13 @@ from teenycuda_cli.driver.device import (
     Limits,
 )
 from teenycuda_cli.driver.machine_code import not_emulated
-from teenycuda_cli.emulator.batches import RESIDENT_LANES, Batches
-from teenycuda_cli.emulator.heap import Heap
-from teenycuda_cli.emulator.kernel import Kernel
-from teenycuda_cli.emulator.lower import Lowering
-from teenycuda_cli.emulator.machine import WORKSPACE_REGISTER, Launch, now
-from teenycuda_cli.emulator.memory import Arena
-from teenycuda_cli.emulator.variables import place_variables
+from teenycuda_cli.emulator.lowering.lower import Lowering
+from teenycuda_cli.emulator.machine.heap import Heap
+from teenycuda_cli.emulator.machine.launch import WORKSPACE_REGISTER, Launch, now
+from teenycuda_cli.emulator.machine.memory import Arena
+from teenycuda_cli.emulator.machine.variables import place_variables
+from teenycuda_cli.emulator.scheduling.batches import RESIDENT_LANES, Batches
+from teenycuda_cli.emulator.scheduling.kernel import Kernel
 from teenycuda_cli.errors import LaunchError, TimeoutExpired, UsageError
 from teenycuda_cli.ptx.syntax import Function, Module
 from teenycuda_cli.wording import counted

@@ -217,3 +217,18 @@ def width_of(type_name: str) -> int:
     digits = type_name.split("x", maxsplit=1)[0].lstrip("abcdefghijklmnopqrstuvwxyz")
     count = 2 if type_name.endswith("x2") else 1
     return int(digits) * count
+
+
+def flat_registers(source: Source) -> list[Register]:
+    """The registers that an operand names."""
+    if type(source) is Constant:
+        return []
+    if isinstance(source, Register):
+        return [source]
+    if isinstance(source, Not):
+        return [source.register]
+    if isinstance(source, Place):
+        return flat_registers(source.base)
+    if isinstance(source, Group):
+        return [register for element in source.elements for register in flat_registers(element)]
+    return []

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from teenycuda_cli.driver.device import LaunchConfig
-from teenycuda_cli.emulator.memory import SHARED_WINDOW
+from teenycuda_cli.emulator.machine.memory import SHARED_WINDOW
 from teenycuda_cli.errors import LaunchError
 from tests.emulator.harness import INDEX, Session, entry, run, store
 

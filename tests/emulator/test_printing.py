@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from teenycuda_cli.driver.device import LaunchOutcome
-from teenycuda_cli.emulator.printed import CALL_BYTES, MOST_BYTES
+from teenycuda_cli.emulator.machine.printed import CALL_BYTES, MOST_BYTES
 from teenycuda_cli.errors import LaunchError, TimeoutExpired
 from tests.emulator.harness import Session, entry
 from tests.work import peak_bytes
@@ -79,7 +79,7 @@ def test_a_width_that_no_int_holds(spec: str) -> None:
 
 def test_the_newest_of_too_much_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is printed takes bounded memory; how many calls are missing is told."""
-    monkeypatch.setattr("teenycuda_cli.emulator.printed.MOST_BYTES", 10 * (CALL_BYTES + 3))
+    monkeypatch.setattr("teenycuda_cli.emulator.machine.printed.MOST_BYTES", 10 * (CALL_BYTES + 3))
     session = printing("%d\n", "add.u32 %r5, %r5, 1; setp.lt.u32 %p5, %r5, 7; @%p5 bra AGAIN;")
     done = session.launch(block=(3,))
     assert (done.printf, done.printf_dropped) == ("0\n1\n2\n" * 3 + "2\n", 11)
@@ -90,7 +90,7 @@ def test_an_endless_loop_of_printf_fills_no_memory(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is the same after a hundred times what is kept."""
-    monkeypatch.setattr("teenycuda_cli.emulator.printed.MOST_BYTES", 1 << 16)
+    monkeypatch.setattr("teenycuda_cli.emulator.machine.printed.MOST_BYTES", 1 << 16)
     session = printing("%1000d\n", "bra AGAIN;", watchdog=1 << 10)
 
     def endless() -> None:

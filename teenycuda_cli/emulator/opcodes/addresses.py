@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.access import shifted
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Register
-from teenycuda_cli.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
+from teenycuda_cli.emulator.machine.access import shifted
+from teenycuda_cli.emulator.machine.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.memory import space_of
 from teenycuda_cli.emulator.opcodes.table import Modifiers
 

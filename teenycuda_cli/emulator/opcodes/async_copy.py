@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.access import Site, positions, view
-from teenycuda_cli.emulator.arguments import MASK, Argument, fixed
-from teenycuda_cli.emulator.compute import both
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK, Argument, fixed
+from teenycuda_cli.emulator.codegen.compute import both
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Not, Op, Place, Register, Source
+from teenycuda_cli.emulator.machine.access import Site, positions, view
+from teenycuda_cli.emulator.machine.values import Affine
 from teenycuda_cli.emulator.opcodes.constants import constant
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.mbarrier import begin_arrival
-from teenycuda_cli.emulator.values import Affine
 
 _ISA = "data-movement-and-conversion-instructions-cp-async"
 _DTYPES: dict[int, Any] = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.complex128)}

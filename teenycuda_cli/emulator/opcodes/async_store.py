@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from teenycuda_cli.emulator import mbarriers as objects
-from teenycuda_cli.emulator.arguments import MASK
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op
-from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine import mbarriers as objects
+from teenycuda_cli.emulator.machine.lanes import Lanes, Mask
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
 from teenycuda_cli.emulator.opcodes.atomics import Atomic
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.forms import Modifiers
 from teenycuda_cli.emulator.opcodes.mbarrier import Arrive, shared_site
 from teenycuda_cli.emulator.opcodes.memory import Store, elements, stored_reader

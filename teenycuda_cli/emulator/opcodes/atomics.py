@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import compute
-from teenycuda_cli.emulator.access import Site, positions
-from teenycuda_cli.emulator.conflicts import Change, change, exchange
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
-from teenycuda_cli.emulator.faults import fault
+from teenycuda_cli.emulator.codegen import compute
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Place, Register, Source
+from teenycuda_cli.emulator.machine.access import Site, positions
+from teenycuda_cli.emulator.machine.conflicts import Change, change, exchange
+from teenycuda_cli.emulator.machine.faults import fault
 from teenycuda_cli.emulator.numerics.floating import TINY32, canonical
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.memory import SCOPES, elements, make_site
 from teenycuda_cli.emulator.opcodes.table import Operation, decode
 from teenycuda_cli.ptx.syntax import Instruction, Name

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from teenycuda_cli.emulator.arguments import MASK, Argument
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK, Argument
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Nowhere, Op, Register, Source
 from teenycuda_cli.emulator.opcodes.control import predicate_text, remaining
+from teenycuda_cli.emulator.opcodes.effects import effect
 
 _BAR = "parallel-synchronization-and-communication-instructions-bar"
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import clusters
-from teenycuda_cli.emulator import mbarriers as objects
-from teenycuda_cli.emulator.arguments import MASK, Argument, fixed
-from teenycuda_cli.emulator.effects import Build, effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK, Argument, fixed
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Place, Source
-from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine import clusters
+from teenycuda_cli.emulator.machine import mbarriers as objects
+from teenycuda_cli.emulator.machine.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine.spans import Actor, blocks_of, values
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
 from teenycuda_cli.emulator.opcodes.atomics import change_of
+from teenycuda_cli.emulator.opcodes.effects import Build, effect
 from teenycuda_cli.emulator.program import Program
-from teenycuda_cli.emulator.spans import Actor, blocks_of, values
 
 ISA = "data-movement-and-conversion-instructions-cp-async-bulk"
 REDUCE = "data-movement-and-conversion-instructions-cp-reduce-async-bulk"

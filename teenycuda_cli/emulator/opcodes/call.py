@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import faults, frames
-from teenycuda_cli.emulator.arguments import MASK, WRITES, Argument, fixed
-from teenycuda_cli.emulator.builtin import AssertFail, BuiltIn
-from teenycuda_cli.emulator.compute import Kept, both, plus64
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
-from teenycuda_cli.emulator.heap import Free, Malloc
+from teenycuda_cli.emulator.codegen.arguments import MASK, WRITES, Argument, fixed
+from teenycuda_cli.emulator.codegen.compute import Kept, both, plus64
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Frame, FunctionBody, Group, Label, Op, Source
-from teenycuda_cli.emulator.printing import Print
+from teenycuda_cli.emulator.machine import faults, frames
+from teenycuda_cli.emulator.machine.builtin import AssertFail, BuiltIn
+from teenycuda_cli.emulator.machine.heap import Free, Malloc
+from teenycuda_cli.emulator.machine.printing import Print
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.program import Program, callee
 
 _CALL = "control-flow-instructions-call"

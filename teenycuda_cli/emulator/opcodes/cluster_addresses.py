@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import clusters
-from teenycuda_cli.emulator.arguments import MASK
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op
-from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine import clusters
+from teenycuda_cli.emulator.machine.lanes import Lanes, Mask
+from teenycuda_cli.emulator.opcodes.effects import effect
 
 _ISA = "data-movement-and-conversion-instructions-"
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import faults
-from teenycuda_cli.emulator.arguments import MASK, fixed
-from teenycuda_cli.emulator.compute import both, negate
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK, fixed
+from teenycuda_cli.emulator.codegen.compute import both, negate
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Label, Op
-from teenycuda_cli.emulator.machine import WORKSPACE_REGISTER
+from teenycuda_cli.emulator.machine import faults
+from teenycuda_cli.emulator.machine.launch import WORKSPACE_REGISTER
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.wording import counted
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.forms import Modifiers
 from teenycuda_cli.emulator.opcodes.memory import SCOPES
 

@@ -12,18 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import faults
-from teenycuda_cli.emulator.access import Positions, Site, positions
-from teenycuda_cli.emulator.arguments import MASK
-from teenycuda_cli.emulator.compute import Reader
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK
+from teenycuda_cli.emulator.codegen.compute import Reader
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Place
-from teenycuda_cli.emulator.lanes import Lanes, Mask
-from teenycuda_cli.emulator.opcodes.memory import elements, make_site
-from teenycuda_cli.emulator.opcodes.table import Modifiers
-from teenycuda_cli.emulator.program import Program
-from teenycuda_cli.emulator.warps import (
+from teenycuda_cli.emulator.machine import faults
+from teenycuda_cli.emulator.machine.access import Positions, Site, positions
+from teenycuda_cli.emulator.machine.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine.warps import (
     WARP,
     active_warps,
     from_warps,
@@ -31,6 +27,10 @@ from teenycuda_cli.emulator.warps import (
     scatter_registers,
     warp_count,
 )
+from teenycuda_cli.emulator.opcodes.effects import effect
+from teenycuda_cli.emulator.opcodes.memory import elements, make_site
+from teenycuda_cli.emulator.opcodes.table import Modifiers
+from teenycuda_cli.emulator.program import Program
 
 _ROW = np.dtype(np.complex128)  # what numpy moves 16 bytes at a time
 _INT = np.dtype(np.int32)

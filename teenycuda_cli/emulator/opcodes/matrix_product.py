@@ -8,15 +8,15 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from teenycuda_cli.emulator.arguments import MASK
-from teenycuda_cli.emulator.compute import Reader
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK
+from teenycuda_cli.emulator.codegen.compute import Reader
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Register
-from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine.warps import active_warps, gather_registers, scatter_registers
 from teenycuda_cli.emulator.numerics.matrix import Spec
 from teenycuda_cli.emulator.opcodes.memory import elements
 from teenycuda_cli.emulator.program import Program
-from teenycuda_cli.emulator.warps import active_warps, gather_registers, scatter_registers
 
 Multiply: TypeAlias = Callable[..., Any]
 """d from a `Spec`, the matrices a, b and c, and what comes behind them."""

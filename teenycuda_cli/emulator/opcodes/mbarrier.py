@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import faults
-from teenycuda_cli.emulator import mbarriers as objects
-from teenycuda_cli.emulator.access import Site, positions
-from teenycuda_cli.emulator.arguments import Argument
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import Argument
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Nowhere, Op, Place, Register, Source
-from teenycuda_cli.emulator.memory import SHARED_WINDOW
+from teenycuda_cli.emulator.machine import faults
+from teenycuda_cli.emulator.machine import mbarriers as objects
+from teenycuda_cli.emulator.machine.access import Site, positions
+from teenycuda_cli.emulator.machine.memory import SHARED_WINDOW
 from teenycuda_cli.emulator.opcodes.control import predicate_text, remaining
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.forms import Modifiers
 
 _ISA = "parallel-synchronization-and-communication-instructions-mbarrier-"

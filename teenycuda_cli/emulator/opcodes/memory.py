@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import compute
-from teenycuda_cli.emulator.access import Site, positions, view
-from teenycuda_cli.emulator.arguments import MASK, Argument, fixed
-from teenycuda_cli.emulator.compute import Kept
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen import compute
+from teenycuda_cli.emulator.codegen.arguments import MASK, Argument, fixed
+from teenycuda_cli.emulator.codegen.compute import Kept
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import (
     Constant,
     Frame,
@@ -22,11 +20,13 @@ from teenycuda_cli.emulator.ir import (
     Register,
     Source,
 )
+from teenycuda_cli.emulator.machine.access import Site, positions, view
+from teenycuda_cli.emulator.machine.tiles import distinct
+from teenycuda_cli.emulator.machine.values import Affine
 from teenycuda_cli.emulator.numerics.floating import canonical
 from teenycuda_cli.emulator.numerics.types import dtype as dtype_of
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.orderings import is_load, is_store, is_uniform_load
-from teenycuda_cli.emulator.tiles import distinct
-from teenycuda_cli.emulator.values import Affine
 from teenycuda_cli.errors import UnsupportedError
 
 TYPES = "b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op
 from teenycuda_cli.emulator.numerics.matrix import Spec, multiply_add, small_multiply_add
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.fragments import mma_fragment
 from teenycuda_cli.emulator.opcodes.matrix_product import MatrixProduct, emit_product
 from teenycuda_cli.emulator.opcodes.quads import QuadFragment, quad_fragment

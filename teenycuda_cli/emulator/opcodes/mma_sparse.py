@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op
 from teenycuda_cli.emulator.numerics.matrix import sparse_multiply_add
 from teenycuda_cli.emulator.opcodes.constants import constant
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.fragments import BITS, mma_fragment, sizes
 from teenycuda_cli.emulator.opcodes.matrix_product import MatrixProduct, emit_product
 from teenycuda_cli.emulator.opcodes.mma import spec_of

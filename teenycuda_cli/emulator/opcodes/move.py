@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op
 from teenycuda_cli.emulator.numerics import moves
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.table import Modifiers, Value, op
 
 _TYPES = "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"

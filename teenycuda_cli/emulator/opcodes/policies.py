@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import compute
-from teenycuda_cli.emulator.arguments import Argument
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen import compute
+from teenycuda_cli.emulator.codegen.arguments import Argument
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Op, Place
+from teenycuda_cli.emulator.opcodes.effects import effect
 
 _ISA = "data-movement-and-conversion-instructions-createpolicy"
 _PRIMARY = {

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import faults
-from teenycuda_cli.emulator.compute import duplicate
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.compute import duplicate
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Op, Register
+from teenycuda_cli.emulator.machine import faults
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.program import Program
 
 _ISA = "stack-manipulation-instructions"

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from teenycuda_cli.emulator.arguments import MASK, Argument
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK, Argument
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Group, Op, Source
-from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine.spans import Actor
+from teenycuda_cli.emulator.machine.tensor_maps import CHUNK, SIZE, TensorMap, decoded, swizzled
 from teenycuda_cli.emulator.numerics.half import to_tf32
 from teenycuda_cli.emulator.numerics.types import dtype
 from teenycuda_cli.emulator.opcodes.bulk_copy import (
@@ -23,9 +24,8 @@ from teenycuda_cli.emulator.opcodes.bulk_copy import (
     reduced,
     targets,
 )
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.program import Program
-from teenycuda_cli.emulator.spans import Actor
-from teenycuda_cli.emulator.tensor_maps import CHUNK, SIZE, TensorMap, decoded, swizzled
 from teenycuda_cli.errors import UnsupportedError
 from teenycuda_cli.ptx.syntax import Compound, Vector
 

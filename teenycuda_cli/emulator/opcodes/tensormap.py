@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import faults
-from teenycuda_cli.emulator.access import Site, positions
-from teenycuda_cli.emulator.arguments import MASK, fixed
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK, fixed
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Place
-from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine import faults
+from teenycuda_cli.emulator.machine.access import Site, positions
+from teenycuda_cli.emulator.machine.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine.spans import Actor, blocks_of, values
+from teenycuda_cli.emulator.machine.tensor_maps import FIELDS, SIZE, TF32, TF32_KINDS, Part
 from teenycuda_cli.emulator.opcodes.constants import constant
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.memory import space_of
-from teenycuda_cli.emulator.spans import Actor, blocks_of, values
-from teenycuda_cli.emulator.tensor_maps import FIELDS, SIZE, TF32, TF32_KINDS, Part
 
 _ISA = "data-movement-and-conversion-instructions-tensormap-"
 _ADDRESS = 64

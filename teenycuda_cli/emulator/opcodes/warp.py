@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator.arguments import MASK
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Source
-from teenycuda_cli.emulator.lanes import FullLanes
+from teenycuda_cli.emulator.machine.lanes import FullLanes
+from teenycuda_cli.emulator.machine.warps import WARP, by_warp, from_warps
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.memory import elements
-from teenycuda_cli.emulator.warps import WARP, by_warp, from_warps
 
 _ALL = 0xFFFFFFFF
 

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from teenycuda_cli.emulator.arguments import MASK
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.arguments import MASK
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Op, Register
-from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine.warps import active_warps
 from teenycuda_cli.emulator.numerics.matrix import Spec
 from teenycuda_cli.emulator.opcodes.constants import constant
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.fragments import BITS, Fragment, mma_fragment, sizes
 from teenycuda_cli.emulator.opcodes.memory import elements
 from teenycuda_cli.emulator.opcodes.mma_sparse import Metadata, metadata
@@ -24,7 +25,6 @@ from teenycuda_cli.emulator.opcodes.patterns import compile_form
 from teenycuda_cli.emulator.opcodes.table import Modifiers
 from teenycuda_cli.emulator.opcodes.wgmma_product import ROWS, WORD, HeldMatrix, Product, SharedFactor
 from teenycuda_cli.emulator.program import Program
-from teenycuda_cli.emulator.warps import active_warps
 
 
 def _shapes(k: int, step: int) -> str:

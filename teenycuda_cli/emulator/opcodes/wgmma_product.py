@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import faults
-from teenycuda_cli.emulator.access import Site
-from teenycuda_cli.emulator.compute import Reader
+from teenycuda_cli.emulator.codegen.compute import Reader
 from teenycuda_cli.emulator.ir import Op
-from teenycuda_cli.emulator.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine import faults
+from teenycuda_cli.emulator.machine.access import Site
+from teenycuda_cli.emulator.machine.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine.warps import (
+    WARP,
+    WARPGROUP,
+    active_warps,
+    by_warp,
+    gather_registers,
+    scatter_registers,
+    warps_a_block,
+)
 from teenycuda_cli.emulator.numerics.matrix import (
     Spec,
     sparse_warpgroup_multiply_add,
@@ -21,15 +30,6 @@ from teenycuda_cli.emulator.opcodes.fragments import BITS, Fragment
 from teenycuda_cli.emulator.opcodes.mma_sparse import Metadata
 from teenycuda_cli.emulator.opcodes.wgmma_descriptors import CHUNK, chunks
 from teenycuda_cli.emulator.program import Program
-from teenycuda_cli.emulator.warps import (
-    WARP,
-    WARPGROUP,
-    active_warps,
-    by_warp,
-    gather_registers,
-    scatter_registers,
-    warps_a_block,
-)
 
 _WARPS = WARPGROUP // WARP
 ROWS = 64

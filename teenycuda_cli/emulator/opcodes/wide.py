@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from teenycuda_cli.emulator import compute
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen import compute
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.memory import parts
 
 _MOV = "data-movement-and-conversion-instructions-mov"

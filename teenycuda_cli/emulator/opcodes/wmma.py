@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op
 from teenycuda_cli.emulator.numerics.half import from_f16, to_f16
 from teenycuda_cli.emulator.numerics.matrix import Spec, multiply_add
+from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.fragments import fragment, registers
 from teenycuda_cli.emulator.opcodes.matrix_product import MatrixProduct, emit_product
 from teenycuda_cli.emulator.opcodes.table import Modifiers

@@ -9,24 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from teenycuda_cli.emulator import faults
-from teenycuda_cli.emulator.access import Positions, Site, positions
-from teenycuda_cli.emulator.compute import Reader
-from teenycuda_cli.emulator.effects import effect
-from teenycuda_cli.emulator.emitter import Emitter
+from teenycuda_cli.emulator.codegen.compute import Reader
+from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Constant, Op, Place, Register, Source
-from teenycuda_cli.emulator.lanes import Lanes, Mask
-from teenycuda_cli.emulator.opcodes.fragments import BITS, Fragment, fragment, registers
-from teenycuda_cli.emulator.opcodes.ldmatrix import transposed
-from teenycuda_cli.emulator.opcodes.memory import elements, make_site
-from teenycuda_cli.emulator.opcodes.table import Modifiers
-from teenycuda_cli.emulator.warps import (
+from teenycuda_cli.emulator.machine import faults
+from teenycuda_cli.emulator.machine.access import Positions, Site, positions
+from teenycuda_cli.emulator.machine.lanes import Lanes, Mask
+from teenycuda_cli.emulator.machine.warps import (
     WARP,
     active_warps,
     by_warp,
     from_warps,
     warp_count,
 )
+from teenycuda_cli.emulator.opcodes.effects import effect
+from teenycuda_cli.emulator.opcodes.fragments import BITS, Fragment, fragment, registers
+from teenycuda_cli.emulator.opcodes.ldmatrix import transposed
+from teenycuda_cli.emulator.opcodes.memory import elements, make_site
+from teenycuda_cli.emulator.opcodes.table import Modifiers
 
 _SPACES = "global shared shared::cta"
 _STRIDE = 2  # which operand it is

@@ -1,0 +1,1 @@
+"""What a launch runs on: lanes and their values, memory of every space, and the checks of each access."""
