@@ -1,4 +1,10 @@
-"""Trials of mbarrier: the words that arrivals find, the object after each step, and who waits for it."""
+"""Trials of mbarrier: the counts that arrivals find, the phase after each step, and who waits for it.
+
+An object is nothing to be read: an H200 gives what was in its memory before,
+or ones. Of the words that arrivals find, the low half is whatever was in the
+register, another number in each run; the high half holds the phase, the
+pending count and the upper bits of the transactions.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +20,7 @@ _SHARED = ".shared .align 16 .b8 NAMEs[4096]; .shared .align 8 .b64 NAMEb;"
 _MEETS = 64
 _PAIR = (2, 1, 1)
 _MEET = "barrier.cluster.arrive; barrier.cluster.wait;"
+_PHASE = "mbarrier.test_wait.parity.shared.b64 %p1, [NAMEb], 0; selp.b64 %d9, 1, 0, %p1;"
 _UNTIL = "TRY: mbarrier.try_wait.parity.shared.b64 %p9, [NAMEb], {}; @!%p9 bra TRY;"
 
 
@@ -43,10 +50,20 @@ class Steps:
         self.do(f"selp.b64 %d9, 1, 0, {predicate};")
         self.keep("%d9")
 
-    def keep_object(self) -> None:
-        """The object's own word is a result."""
-        self.do("ld.volatile.shared.b64 %d9, [NAMEb];")
+    def keep_state(self) -> None:
+        """What an arrival has found, in %d7, is a result."""
+        self.do("shr.u64 %d9, %d7, 32;")
         self.keep("%d9")
+
+    def keep_phase(self) -> None:
+        """Whether the first phase is over, or the third, is a result."""
+        self.do("mbarrier.test_wait.parity.shared.b64 %p1, [NAMEb], 0;")
+        self.keep_holds("%p1")
+
+    def arrive(self) -> None:
+        """One more arrival, and what it finds."""
+        self.do("mbarrier.arrive.shared.b64 %d7, [NAMEb];")
+        self.keep_state()
 
     def trial(self, text: str, form: Form) -> Trial:
         """All of it, done by a block of one thread."""
@@ -62,8 +79,10 @@ def init(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[
     """Objects for few and for as many arrivals as can be."""
     steps = Steps(bound["space"])
     for count in (1, 2, 3, 32, 77, 128, 0x1234, 0x80000, 0xFFFFE, 0xFFFFF):
-        steps.do("st.shared.b64 [NAMEb], -1;", f"mov.u32 %r1, {count};", f"{name} {steps.place}, %r1;")
-        steps.keep_object()
+        steps.do(f"mov.u32 %r1, {count};", f"{name} {steps.place}, %r1;")
+        steps.arrive()
+        steps.keep_phase()
+        steps.do("mbarrier.inval.shared.b64 [NAMEb];")
     yield steps.trial(f"{name} [a], count", form)
 
 
@@ -71,9 +90,10 @@ def invalidate(form: Form, name: str, bound: dict[str, str], plain: bool) -> Ite
     """The memory of an object that is none any more holds a number, then another object."""
     steps = Steps(bound["space"])
     steps.do(_initial(3), f"{name} {steps.place};", "st.shared.b64 [NAMEb], 0x123456789;")
-    steps.keep_object()
+    steps.do("ld.volatile.shared.b64 %d9, [NAMEb];")
+    steps.keep("%d9")
     steps.do(_initial(5))
-    steps.keep_object()
+    steps.arrive()
     yield steps.trial(f"{name} [a]", form)
 
 
@@ -105,14 +125,14 @@ def _arrivals(form: Form, name: str, space: str) -> Iterator[Trial]:
         steps.do(_initial(5))
         for count in given:
             steps.do(f"mov.u32 %r1, {count};", f"{name} %d7, {steps.place}{', %r1' if operands else ''};")
-            steps.keep("%d7")
-            steps.keep_object()
+            steps.keep_state()
+            steps.keep_phase()
         for _ in range(9 if drops else 0):
-            steps.do("mbarrier.arrive.shared.b64 %d7, [NAMEb];")
-            steps.keep("%d7")
-            steps.keep_object()
+            steps.arrive()
+            steps.keep_phase()
         steps.do(_initial(2), f"{name} _, {steps.place}{', 1' if operands else ''};")
-        steps.keep_object()
+        steps.keep_phase()
+        steps.arrive()
         yield steps.trial(f"{name} d, [a]{operands}", form)
 
 
@@ -121,8 +141,8 @@ def _all_drop(form: Form, name: str, space: str) -> Trial:
     steps.do(_initial(2))
     for _ in range(2):
         steps.do(f"{name} %d7, {steps.place};")
-        steps.keep("%d7")
-        steps.keep_object()
+        steps.keep_state()
+        steps.keep_phase()
     return steps.trial(f"{name} d, [a]; until none is expected", form)
 
 
@@ -131,11 +151,10 @@ def _incomplete_arrivals(form: Form, name: str, space: str) -> Trial:
     steps.do(_initial(7))
     for count in (2, 3, 1):
         steps.do(f"mov.u32 %r1, {count};", f"{name} %d7, {steps.place}, %r1;")
-        steps.keep("%d7")
-        steps.keep_object()
-    steps.do("mbarrier.arrive.shared.b64 %d7, [NAMEb];")
-    steps.keep("%d7")
-    steps.keep_object()
+        steps.keep_state()
+        steps.keep_phase()
+    steps.arrive()
+    steps.keep_phase()
     return steps.trial(f"{name} d, [a], count", form)
 
 
@@ -145,36 +164,33 @@ def _expecting_arrivals(form: Form, name: str, space: str) -> Trial:
     steps.do(_initial(3))
     for count in (100, 0, 0x1001C):
         steps.do(f"mov.u32 %r1, {count};", f"{name} %d7, {steps.place}, %r1;")
-        steps.keep("%d7")
-        steps.keep_object()
+        steps.keep_state()
+        steps.keep_phase()
     for count in (100, 0x10000, 0x1C):
-        steps.do("mbarrier.test_wait.parity.shared.b64 %p1, [NAMEb], 0;")
-        steps.keep_holds("%p1")
+        steps.keep_phase()
         steps.do(f"mbarrier.complete_tx.relaxed.cta.shared.b64 [NAMEb], {count};")
-        steps.keep_object()
-    steps.do("mbarrier.test_wait.parity.shared.b64 %p1, [NAMEb], 0;")
-    steps.keep_holds("%p1")
+    steps.keep_phase()
     return steps.trial(f"{name} d, [a], count", form)
 
 
 def transactions(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[Trial]:
     """Expected and complete, each before the other."""
     steps = Steps(bound["space"])
-    steps.do(_initial(2))
     others = {"expect_tx": "complete_tx", "complete_tx": "expect_tx"}
     other = f"mbarrier.{others[bound['what']]}.relaxed.cta.shared.b64 [NAMEb]"
+    steps.do(_initial(9))
     for count in (16, 0x1000, 1, 0xF0000):
         steps.do(f"mov.u32 %r1, {count};", f"{name} {steps.place}, %r1;")
-        steps.keep_object()
-    steps.do("mbarrier.arrive.shared.b64 _, [NAMEb];")
-    steps.keep_object()
+        steps.arrive()
     for count in (0x1000, 0xF0000, 1):
         steps.do(f"{other}, {count};")
-        steps.keep_object()
-    steps.do("mbarrier.arrive.shared.b64 _, [NAMEb];")
-    steps.keep_object()
+        steps.arrive()
+    for _ in range(2):
+        steps.arrive()
+        steps.keep_phase()
     steps.do(f"{other}, 16;")
-    steps.keep_object()
+    steps.keep_phase()
+    steps.arrive()
     yield steps.trial(f"{name} [a], count", form)
 
 
@@ -184,8 +200,9 @@ def _contended(form: Form, name: str, space: str) -> Trial:
     setp.eq.u32 %p1, %tx, 0; @%p1 {_initial(_MEETS)}
     mov.u64 %d5, NAMEb; {"" if space else "cvta.shared.u64 %d5, %d5;"} bar.sync 0;
     {name} %d7, [%d5];
-    mad.wide.u32 %d1, %tx, 8, %b0; st.global.b64 [%d1], %d7;
-    bar.sync 0; ld.volatile.shared.b64 %d9, [NAMEb]; mad.wide.u32 %d1, %tx, 8, %b1; st.global.b64 [%d1], %d9;
+    shr.u64 %d7, %d7, 32; mad.wide.u32 %d1, %tx, 8, %b0; st.global.b64 [%d1], %d7;
+    bar.sync 0; mbarrier.test_wait.parity.shared.b64 %p2, [NAMEb], 0; selp.b64 %d9, 1, 0, %p2;
+    mad.wide.u32 %d1, %tx, 8, %b1; st.global.b64 [%d1], %d9;
     """
 
     def settle(results: Sequence[Array]) -> Sequence[Array]:
@@ -211,12 +228,12 @@ def _arrive_remotely(form: Form, name: str) -> Iterator[Trial]:
         mapa.shared::cluster.u32 %r3, %r3, %r2; {given}
         {name} _, [%r3]{", %r5" if operands else ""}; {_MEET}
         mul.wide.u32 %d1, %r1, 32; add.u64 %b0, %b0, %d1;
-        ld.volatile.shared.b64 %d9, [NAMEb]; st.global.b64 [%b0], %d9;
-        mbarrier.arrive.shared.b64 %d7, [NAMEb], {left}; st.global.b64 [%b0+8], %d7;
-        ld.volatile.shared.b64 %d9, [NAMEb]; st.global.b64 [%b0+16], %d9; {_MEET}
+        {_PHASE} st.global.b64 [%b0], %d9;
+        mbarrier.arrive.shared.b64 %d7, [NAMEb], {left}; shr.u64 %d7, %d7, 32; st.global.b64 [%b0+8], %d7;
+        {_PHASE} st.global.b64 [%b0+16], %d9; {_MEET}
         {complete} {_MEET} {_UNTIL.format(0)}
-        {f"mbarrier.arrive.shared.b64 %d7, [NAMEb], {left};" if drops else ""}
-        ld.volatile.shared.b64 %d9, [NAMEb]; st.global.b64 [%b0+24], %d9; {_MEET}
+        mbarrier.arrive.shared.b64 %d7, [NAMEb], {left if drops else 1};
+        shr.u64 %d7, %d7, 32; st.global.b64 [%b0+24], %d7; {_MEET}
         """
         text = f"{name} _, [a]{operands}; at another block's"
         outputs = (Output(8, 8),)
@@ -284,9 +301,8 @@ def copies_arrive(form: Form, name: str, bound: dict[str, str], plain: bool) -> 
     {"" if counted else "@%p1 mbarrier.arrive.shared.b64 _, [NAMEb];"} {_UNTIL.format(0)}
     xor.b32 %r1, %tx, 31; mad.wide.u32 %d7, %r1, 16, %d6; mad.wide.u32 %d1, %tx, 16, %b1;
     ld.shared.v4.b32 {{%r2, %r3, %r4, %r5}}, [%d7]; st.global.v4.b32 [%d1], {{%r2, %r3, %r4, %r5}};
-    bar.sync 0; ld.volatile.shared.b64 %d9, [NAMEb]; mad.wide.u32 %d1, %tx, 8, %b2; st.global.b64 [%d1], %d9;
     """
-    outputs = (Output(4, 128), Output(8, 32))
+    outputs = (Output(4, 128),)
     yield Trial(f"{name} [a]", form, body, (drawn("copies", 128),), outputs, _SHARED, block=(32, 1, 1))
 
 

@@ -2,10 +2,11 @@
 
 Counts are kept as 2^20 minus the count: bits 1 to 20 hold what the next phase
 expects, 43 to 62 what is still pending, and bit 63 the parity of the phase. So
-`mbarrier.pending_count` and the parity agree with the hardware's. The rest is
-the emulator's own: bit 21 is set where no arrival is expected any more, 22 to
-42 hold the transactions (signed), and bit 0 is never set, which tells memory
-that was never initialised.
+`mbarrier.pending_count` and the parity agree with the hardware's, and so do the
+transactions, in bits 22 to 42, with bit 42 for those complete before they were
+expected. The rest is the emulator's own: bit 21 is set where no arrival is
+expected any more, and bit 0 never, which tells memory that was never
+initialised. An H200 shows no more than the high half.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MOST = (1 << 20) - 1
 """Of every count."""
 _FIELD = 1 << 20
 _PENDING = 43
-_TX, _TX_BITS = 22, 21
+_TX, _EARLY = 22, 42
 WORD = np.dtype(np.uint64)
 INVALID = np.uint64(0xCDCDCDCDCDCDCDCD)
 
@@ -40,7 +41,8 @@ class States:
     def of(cls, words: Any) -> States:
         """Taken out of their words."""
         signed = words.view(np.int64)
-        transactions = (signed << (64 - _TX - _TX_BITS)) >> (64 - _TX_BITS)
+        completed = (signed >> _TX) & MOST
+        transactions = np.where((signed >> _EARLY) & 1, -completed, -completed & MOST)
         return cls(
             (signed >> 63) & 1,
             -(signed >> _PENDING) & MOST,
@@ -51,7 +53,7 @@ class States:
     def words(self) -> Any:
         """Put together again."""
         low = ((-self.expected & MOST) << 1) | ((self.expected == 0).astype(np.int64) << 21)
-        middle = (self.transactions & ((1 << _TX_BITS) - 1)) << _TX
+        middle = ((-self.transactions & MOST) << _TX) | ((self.transactions < 0).astype(np.int64) << _EARLY)
         high = ((-self.pending & MOST) << _PENDING) | (self.phase << 63)
         return (low | middle | high).view(np.uint64)
 
