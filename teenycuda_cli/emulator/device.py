@@ -172,7 +172,7 @@ class EmulatedFunction:
         return FunctionInfo(
             name=self._entry.name,
             parameters=tuple([(p.offset, p.size) for p in self._entry.parameters]),
-            static_shared=program.static_shared,
+            static_shared=program.static_shared - program.reserved_shared,
             max_threads=self._device.limits.max_threads_per_block,
             local_bytes=program.local_size,
             ptx_version=version[0] * 10 + version[1],
@@ -234,7 +234,7 @@ class EmulatedFunction:
                 f"a block of {counted(threads, 'thread')}; the limit is {limits.max_threads_per_block}"
             )
         size = program.dynamic_offset + config.shared_bytes if config.shared_bytes else program.static_shared
-        if size > limits.shared_mem_per_block_optin:
+        if size - program.reserved_shared > limits.shared_mem_per_block_optin:
             raise LaunchError(
                 f"{counted(size, 'byte')} of shared memory a block;"
                 f" the limit is {limits.shared_mem_per_block_optin}"
@@ -245,6 +245,7 @@ class EmulatedFunction:
             grid=config.grid,
             block=config.block,
             shared_size=size,
+            reserved_shared=program.reserved_shared,
             dynamic_shared=config.shared_bytes,
             local_size=program.local_size,
             parameters=parameters,

@@ -39,7 +39,8 @@ class Program:
     registers: list[Register] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)  # unique name → block
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    static_shared: int = 0
+    reserved_shared: int = 0  # at the start of a block's shared memory
+    static_shared: int = 0  # with what is reserved
     dynamic_offset: int = 0  # where dynamic shared memory begins
     local_size: int = 0  # bytes of local memory a thread
     targets: dict[str, dict[int, str]] = field(default_factory=dict)  # of calls by address: address → label

@@ -307,7 +307,7 @@ def test_special_registers() -> None:
     result = session.values("out", np.uint32).reshape(70, 8)
     lane = np.arange(70) % 32
     bit = np.uint64(1) << lane.astype(np.uint64)
-    wanted = [lane, np.arange(70) // 32, 3, bit, bit - 1, (1 << 32) - bit, 100, 116]
+    wanted = [lane, np.arange(70) // 32, 64, bit, bit - 1, (1 << 32) - bit, 100, 128]
     for column, values in enumerate(wanted):
         np.testing.assert_array_equal(result[:, column], values, err_msg=names[column])
 

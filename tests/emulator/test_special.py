@@ -34,7 +34,7 @@ def coordinates() -> dict[str, np.ndarray]:
         },
         "%laneid": lane,
         "%warpid": t // 32,
-        "%nwarpid": 2 + 0 * t,
+        "%nwarpid": 64 + 0 * t,  # as an H200 has it
         "%lanemask_eq": one,
         "%lanemask_lt": one - 1,
         "%lanemask_le": 2 * one - 1,
@@ -98,7 +98,7 @@ def test_vectors_of_registers_change_places() -> None:
         ("%cluster_ctaid.y", 0),
         ("%cluster_nctaid.z", 1),
         ("%dynamic_smem_size", 64),
-        ("%total_smem_size", 64),
+        ("%total_smem_size", 128),  # they come by 128
         ("%aggr_smem_size", 64 + 1024),
         ("%reserved_smem_offset_begin", 0),
         ("%reserved_smem_offset_end", 0x120),
@@ -233,3 +233,30 @@ def test_only_mov_and_cvt_read_special_registers(line: str) -> None:
     """As ptxas has it: other instructions, and other widths, are refused with their line."""
     with pytest.raises(UnsupportedError):
         run(entry(line), 1)
+
+
+def test_reserved_shared_memory_is_apart() -> None:
+    """What lies at the reserved places is not the kernel's own shared memory, and can be accessed."""
+    body = """
+    mov.u32 %r2, %reserved_smem_offset_1; mov.u32 %r3, s; mov.u32 %r4, 77; mov.u32 %r5, 33;
+    st.shared.u32 [%r3], %r4; st.shared.u32 [%r2+1020], %r5; st.shared.u32 [%r2], %r5;
+    ld.shared.u32 %r6, [%r3]; ld.shared.u32 %r7, [%r2]; add.u32 %r1, %r6, %r7;
+    """
+    text = entry(INDEX + body + store("%r1"), before=".shared .align 4 .b32 s;")
+    np.testing.assert_array_equal(run(text, 2, grid=(2,), block=(1,)), [110, 110])
+
+
+def test_a_block_s_own_shared_memory_of_a_cluster_s() -> None:
+    """`isspacep.shared` tells addresses in the own block from those in another block of the cluster."""
+    body = """
+    mov.u64 %d2, s; cvta.shared.u64 %d2, %d2; and.b32 %r2, %r76, 3; mapa.u64 %d3, %d2, %r2;
+    isspacep.shared %p1, %d3; isspacep.shared::cluster %p2, %d3; isspacep.shared::cta %p3, %d2;
+    selp.u32 %r1, 1, 0, %p1; selp.u32 %r3, 2, 0, %p2; selp.u32 %r4, 4, 0, %p3;
+    add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4;
+    """
+    text = entry(INDEX + body + store("%r1"), before=".shared .align 4 .b32 s[4];")
+    expected = np.where(np.arange(32) % 4 == np.arange(32) // 4 % 4, 7, 6)
+    session = Session(text)
+    out = session.buffer("out", np.zeros(32, np.uint32))
+    session.launch(out, grid=(8,), block=(4,), cluster=(4, 1, 1))
+    np.testing.assert_array_equal(session.values("out", np.uint32), expected)

@@ -54,10 +54,6 @@ def mapa(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[
     @%p1 st{space}.u32 [%d24], %r2; {MEET} ld.shared.u32 %r8, [%d22];
     """
     yield _trial(f"{name} d, a, b; written through", form, body)
-    narrow = "" if other == "%r24" else "cvt.u32.u64 %r24, %d24;"
-    bits = name[-2:]
-    body = f"{name} {other}, {own}, %r22; sub.u{bits} {other}, {other}, {own}; {narrow} mov.u32 %r8, %r24;"
-    yield _trial(f"{name} d, a, b; less a", form, body)
 
 
 def rank(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[Trial]:

@@ -27,6 +27,9 @@ def load(form: Form, name: str, bound: dict[str, str], plain: bool) -> Iterator[
     if shape.total > 16:
         yield Skipped(name, _WIDE)
         return
+    if name == "ld.param::func.b128":
+        yield Skipped(name, "ptxas 13.0 keeps the low half alone of what it loads so")
+        return
     if shape.space != "param::func":
         yield from effects_memory.load(form, name, bound, plain)
         return

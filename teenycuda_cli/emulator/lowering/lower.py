@@ -33,6 +33,7 @@ from teenycuda_cli.emulator.lowering.parameters import SAVED_STACK, entering, hi
 from teenycuda_cli.emulator.lowering.repeats import may_recall, reads_and_writes, recall, remember
 from teenycuda_cli.emulator.lowering.scopes import Scopes
 from teenycuda_cli.emulator.lowering.walk import flat, named, variables
+from teenycuda_cli.emulator.machine.special import RESERVED_PLACES, RESERVED_PREFIX, RESERVED_SHARED
 from teenycuda_cli.emulator.opcodes.call import dispatch, land
 from teenycuda_cli.emulator.opcodes.table import Unsupported, decode
 from teenycuda_cli.emulator.program import Program, callee
@@ -85,7 +86,7 @@ class Lowering:
         used = named({variable.name for variable in (*module, *inner)}, reached)
         module = [variable for variable in module if variable.name in used]
         inner = [variable for variable in inner if variable.name in used]
-        offset = 0
+        self.program.reserved_shared = offset = RESERVED_SHARED if self._uses_reserved(reached) else 0
         dynamic_align = 1
         dynamic: list[Variable] = []
         for variable in (*module, *inner):
@@ -107,6 +108,11 @@ class Lowering:
                 addresses[variable.name] = Constant(self.addresses[variable.name], space)
         addresses |= {v.name: Constant(self.shared[v.offset], "shared") for v in module}
         self.operands = OperandLowering(self.program, addresses)
+
+    def _uses_reserved(self, reached: list[Function]) -> bool:
+        """Whether shared memory that the hardware keeps for itself is used, as by groups of several warps."""
+        rare = RESERVED_PREFIX in self.program.text.text  # a quick look spares most kernels the walk
+        return rare and bool(named(RESERVED_PLACES, reached))
 
     def _find_recursion(self) -> None:
         """Functions that call themselves, by others or not, get a stack."""

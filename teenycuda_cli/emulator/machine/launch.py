@@ -34,6 +34,7 @@ class Launch:
     grid: Dim3
     block: Dim3
     shared_size: int
+    reserved_shared: int  # of that, before the kernel's own
     dynamic_shared: int
     local_size: int
     parameters: bytes

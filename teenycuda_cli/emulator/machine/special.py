@@ -71,6 +71,11 @@ _LONG = frozenset(
 RESERVED_SHARED = 1024
 """Bytes of each block's shared memory that an sm_90 keeps for itself, and what of them it uses."""
 RESERVED_USED = 0x120
+RESERVED_PREFIX = "%reserved_smem_offset_"
+RESERVED_PLACES = {RESERVED_PREFIX + "0", RESERVED_PREFIX + "1"}
+"""Addresses in them; the kernel's own memory lies behind where it reads these."""
+SHARED_UNIT = 128
+"""Bytes by which a block's shared memory grows."""
 _SHORT = frozenset(["%tid", "%ntid", "%ctaid", "%nctaid", "%gridid"])
 """May be read as 16 bits too."""
 _PREDICATE = "%is_explicit_cluster"
@@ -122,13 +127,14 @@ def _work_out(lanes: Lanes, name: str) -> Any:
         return _of_lane(lanes, name)
     batch = lanes.batch
     shared = batch.launch
+    own = shared.shared_size - shared.reserved_shared
     constants = {
-        "%nwarpid": (batch.threads + 31) // 32,
+        "%nwarpid": 64,  # places for warps in a multiprocessor, as in an H200
         "%nsmid": 1,
         "%gridid": batch.launch.number,
         "%dynamic_smem_size": shared.dynamic_shared,
-        "%total_smem_size": shared.shared_size,
-        "%aggr_smem_size": shared.shared_size + RESERVED_SHARED,
+        "%total_smem_size": -(-own // SHARED_UNIT) * SHARED_UNIT,
+        "%aggr_smem_size": own + RESERVED_SHARED,
         "%reserved_smem_offset_end": RESERVED_USED,
         "%reserved_smem_offset_cap": RESERVED_SHARED,
         "%cluster_nctarank": prod(shared.cluster or (1,)),

@@ -8,6 +8,7 @@ import numpy as np
 
 from teenycuda_cli.emulator.codegen.emitter import Emitter
 from teenycuda_cli.emulator.ir import Op, Register
+from teenycuda_cli.emulator.machine import clusters
 from teenycuda_cli.emulator.machine.access import shifted
 from teenycuda_cli.emulator.machine.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
 from teenycuda_cli.emulator.opcodes.effects import effect
@@ -58,11 +59,15 @@ def isspacep(emit: Emitter, op: Op) -> None:
     """Whether a generic address lies in a space."""
     register = op.operands[0]
     assert isinstance(register, Register)
-    run = emit.function(_in_space, space_of(op.operation.modifiers["space"]))
+    run = emit.function(_in_space, op.operation.modifiers["space"])
     emit.assign(op, register, f"{run}(S, {emit.integer(op.operands[1], 64)})")
 
 
-def _in_space(name: str) -> Any:
+def _in_space(space: str) -> Any:
+    """What tests addresses: (lanes, generic address) → whether it lies in the space."""
+    name = space_of(space)
+    own = name == "shared" and space != "shared::cluster"
+
     def test(lanes: Any, address: Any) -> Any:
         at = lanes.integers(address, 64)
         launch = lanes.batch.launch
@@ -77,6 +82,10 @@ def _in_space(name: str) -> Any:
         inside: Any = False
         for start, end in chosen:
             inside = inside | ((at >= start) & (at < end))
+        if own and launch.cluster is not None:
+            blocks = lanes.blocks()
+            mine = clusters.ranks_of(lanes.batch, blocks, at) == clusters.ranks(lanes.batch, blocks)
+            inside = np.broadcast_to(inside & mine, lanes.shape)
         if type(inside) is np.ndarray:
             return ~inside if name == "global" else inside
         return bool(inside) != (name == "global")
