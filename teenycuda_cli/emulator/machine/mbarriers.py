@@ -2,11 +2,11 @@
 
 Counts are kept as 2^20 minus the count: bits 1 to 20 hold what the next phase
 expects, 43 to 62 what is still pending, and bit 63 the parity of the phase. So
-`mbarrier.pending_count` and the parity agree with the hardware's, and so do the
-transactions, in bits 22 to 42, with bit 42 for those complete before they were
-expected. The rest is the emulator's own: bit 21 is set where no arrival is
-expected any more, and bit 0 never, which tells memory that was never
-initialised. An H200 shows no more than the high half.
+`mbarrier.pending_count` and the parity agree with the hardware's. Bits 21 to 41
+hold the transactions that are complete less those expected, signed. The rest is
+the emulator's own: bit 42 is set where no arrival is expected any more, and bit
+0 never, which tells memory that was never initialised. An H200 shows no more
+than the high half.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ MOST = (1 << 20) - 1
 """Of every count."""
 _FIELD = 1 << 20
 _PENDING = 43
-_TX, _EARLY = 22, 42
+_TX, _TX_BITS = 21, 21
+_NONE = 42  # expected
+_VALID = np.uint64((MOST << 1) | (1 << _NONE))
 WORD = np.dtype(np.uint64)
 INVALID = np.uint64(0xCDCDCDCDCDCDCDCD)
 
@@ -41,8 +43,7 @@ class States:
     def of(cls, words: Any) -> States:
         """Taken out of their words."""
         signed = words.view(np.int64)
-        completed = (signed >> _TX) & MOST
-        transactions = np.where((signed >> _EARLY) & 1, -completed, -completed & MOST)
+        transactions = -((signed << (64 - _TX - _TX_BITS)) >> (64 - _TX_BITS))
         return cls(
             (signed >> 63) & 1,
             -(signed >> _PENDING) & MOST,
@@ -52,8 +53,8 @@ class States:
 
     def words(self) -> Any:
         """Put together again."""
-        low = ((-self.expected & MOST) << 1) | ((self.expected == 0).astype(np.int64) << 21)
-        middle = ((-self.transactions & MOST) << _TX) | ((self.transactions < 0).astype(np.int64) << _EARLY)
+        low = ((-self.expected & MOST) << 1) | ((self.expected == 0).astype(np.int64) << _NONE)
+        middle = (-self.transactions & ((1 << _TX_BITS) - 1)) << _TX
         high = ((-self.pending & MOST) << _PENDING) | (self.phase << 63)
         return (low | middle | high).view(np.uint64)
 
@@ -67,7 +68,7 @@ class States:
 
 def are_valid(words: Any) -> Any:
     """Whether words hold what `mbarrier.init` put there."""
-    return ((words & np.uint64(1)) == 0) & ((words & np.uint64(0x3FFFFE)) != 0)
+    return ((words & np.uint64(1)) == 0) & ((words & _VALID) != 0)
 
 
 def initial(counts: Any) -> Any:
