@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from teenycuda_cli.errors import LaunchError, UnsupportedError
-from tests.emulator.harness import INDEX, Session, entry
+from tests.emulator.harness import INDEX, Session, entry, store
 
 SHARED = ".shared .align 16 .b8 sm[4096];\n"
 PARAMS = ".param .u64 out, .param .u64 from, .param .u64 amounts"
@@ -192,3 +192,17 @@ def test_sizes_that_there_are_not(copy: str) -> None:
     """Copies are of 4, 8 or 16 bytes, `.cg` of 16."""
     with pytest.raises(UnsupportedError, match=r"not (16|4 or 8 or 16)$"):
         Session(entry(copy + ";")).launch(0)
+
+
+@pytest.mark.parametrize("place", ["%r2", "box+16"])
+@pytest.mark.parametrize("size", [4, 16])
+def test_lanes_that_copy_to_one_place(place: str, size: int) -> None:
+    """The place is the same for all lanes; so are the bytes, which come from many places."""
+    kind = "cg" if size == 16 else "ca"
+    body = f"""mov.u32 %r2, box; add.u32 %r2, %r2, 16; mul.wide.u32 %d1, %r76, 16; add.u64 %d1, %d1, %out;
+    cp.async.{kind}.shared.global [{place}], [%d1], {size}; cp.async.wait_all; bar.sync 0;
+    ld.shared.u32 %r1, [box+16]; add.u32 %r1, %r1, %r76; bar.sync 0; """
+    session = Session(entry(INDEX + body + store("%r1"), before=".shared .align 16 .b8 box[64];"))
+    out = session.buffer("out", np.full(128, 7, np.uint32))
+    session.launch(out, block=(32,))
+    np.testing.assert_array_equal(session.values("out", np.uint32)[:32], 7 + np.arange(32))

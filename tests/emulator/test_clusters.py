@@ -119,3 +119,27 @@ def test_what_is_not_in_the_cluster_is_a_fault(body: str, told: str) -> None:
     with pytest.raises(LaunchError, match=told) as caught:
         launch(MEET + body + MEET, 64, (2,), (2, 1, 1))
     assert caught.value.line
+
+
+def test_a_block_is_at_the_cluster_s_barrier_while_another_waits_elsewhere() -> None:
+    """The barrier ends once all have come to it, some after polls that are in vain."""
+    body = """
+    setp.eq.u32 %p1, %r60, 0; @%p1 bra MEET; mov.u32 %r5, 0;
+    POLL: mbarrier.try_wait.parity.shared.b64 %p2, [object], 0; add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p3, %r5, 5; @%p3 bra POLL;
+    MEET: barrier.cluster.arrive; barrier.cluster.wait;
+    """
+    before = "mov.u32 %r5, 9; mbarrier.init.shared.b64 [object], 1;\n"
+    got = launch(".shared .align 8 .b64 object;" + before + body + store("%r5"), 64, (2,), (2, 1, 1))
+    np.testing.assert_array_equal(got.reshape(2, 32), [[9] * 32, [5] * 32])
+
+
+def test_a_cluster_that_is_stuck() -> None:
+    """A block at the cluster's barrier and one that waits for ever elsewhere are told of, not waited for."""
+    body = """
+    mbarrier.init.shared.b64 [object], 1; setp.eq.u32 %p1, %r60, 0; @%p1 bra MEET;
+    POLL: mbarrier.try_wait.parity.shared.b64 %p2, [object], 0; @!%p2 bra POLL;
+    MEET: barrier.cluster.arrive; barrier.cluster.wait;
+    """
+    with pytest.raises(LaunchError, match="stuck: it waits for a phase of an mbarrier"):
+        launch(".shared .align 8 .b64 object;" + body, 64, (2,), (2, 1, 1))

@@ -525,3 +525,15 @@ def test_generic_addresses_wrap_at_64_bits(step: int) -> None:
     out = session.buffer("out", np.zeros(33, np.uint64))
     with pytest.raises(LaunchError, match=f"a load of 4 bytes at {want[0]:#x}"):
         session.launch(out, block=(33,))
+
+
+@pytest.mark.parametrize("space", ["global", "shared"])
+def test_offsets_of_64_bits(space: str) -> None:
+    """An offset of 2^64 - 4 means 4 bytes before; 2^63 is out of bounds."""
+    address = {"global": "%out", "shared": "%d1"}[space]
+    fill = "mov.u64 %d1, box; mov.u32 %r2, 5; st.shared.u32 [%d1], %r2; st.global.u32 [%out], %r2;"
+    load = f"add.u64 %d2, {address}, 4; ld.{space}.u32 %r1, [%d2+0xfffffffffffffffc]; st.global.u32 [%out+4], %r1;"
+    text = entry(fill + load, before=".shared .align 8 .b8 box[64];")
+    np.testing.assert_array_equal(run(text, 2, block=(1,)), [5, 5])
+    with pytest.raises(LaunchError, match="out of bounds"):
+        run(text.replace("0xfffffffffffffffc", "0x8000000000000000"), 2, block=(1,))

@@ -166,3 +166,19 @@ def test_a_logic_operation_that_picks_an_input_keeps_its_value() -> None:
     )
     result = run(text, 5 * 64, grid=(4,), block=(64,))
     np.testing.assert_array_equal(result, np.repeat([7, 0], [64, 256]))
+
+
+@pytest.mark.parametrize("lanes", [1, 1 << 16])
+def test_a_value_that_a_predicate_leaves_to_the_next_block(lanes: int) -> None:
+    """It stays what it was while other results are worked out, where the predicate holds for no lane."""
+    body = """mov.u32 %r78, 0; mul.wide.u32 %d0, %r79, 8; add.u64 %d0, %d0, %out; ld.global.u64 %d5, [%d0];
+    cvt.u32.u64 %r7, %d5; mov.u32 %r2, box; shl.b32 %r3, %r76, 4; add.u32 %r2, %r2, %r3; bar.sync 0;
+    ld.global.u64 %d4, [%d0]; setp.lt.u32 %p4, %r76, %r78; @%p4 mul.lo.s64 %d4, %d5, %d5;
+    and.b32 %r13, %r7, 3;
+    mad.wide.u32 %d1, %r13, 16, %out; cp.async.cg.shared.global [%r2], [%d1], 16, 0; bar.sync 1;
+    st.global.u64 [%d0], %d4;"""
+    session = Session(entry(INDEX + body, before=".shared .align 16 .b8 box[1024];"), lanes=lanes)
+    values = np.arange(96, dtype=np.uint64) * 5 + 7
+    out = session.buffer("out", values)
+    session.launch(out, grid=(3,), block=(32,))
+    np.testing.assert_array_equal(session.values("out", np.uint64), values)

@@ -49,7 +49,15 @@ class Pool:
         self._last_use, self._last_def, self._last_read = last_use, last_def, last_read
         self._expiring = defaultdict(list)
         for register, index in last_use.items():
-            self._expiring[index].append(register)
+            if not self._may_stay(register):
+                self._expiring[index].append(register)
+
+    def _may_stay(self, register: Register) -> bool:
+        """Whether what is handed on at the block's end may be an earlier value, in an array of the pool."""
+        if register.home < 0 or register not in self.block.live_out:
+            return False
+        last = self._last_def.get(register)
+        return last is not None and self.block.ops[last].predicate is not None
 
     def buffer(self, register: Register, dtype: Any) -> int:
         """A buffer number for a register's next array: of the pool, or ~home where it lives across blocks."""

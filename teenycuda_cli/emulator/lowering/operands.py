@@ -23,6 +23,7 @@ from teenycuda_cli.emulator.ir import (
 )
 from teenycuda_cli.emulator.lowering.scopes import Scopes
 from teenycuda_cli.emulator.machine.special import is_special, may_read
+from teenycuda_cli.emulator.machine.values import wrap
 from teenycuda_cli.emulator.opcodes.table import OTHER_KINDS, Expected, Operation
 from teenycuda_cli.emulator.program import Program
 from teenycuda_cli.ptx import syntax
@@ -48,7 +49,7 @@ class OperandLowering:
             return FloatConstant(operand.bits, operand.width)
         if isinstance(operand, syntax.Address):
             base = Constant(0) if operand.base is None else self.lower(operand.base, scopes)
-            return Place(base, operand.offset)
+            return Place(base, wrap(operand.offset, 64))
         if isinstance(operand, syntax.Vector) and len(operand.elements) == 1:
             return self.lower(operand.elements[0], scopes)
         if isinstance(operand, (syntax.Vector, syntax.Arguments, syntax.Compound)):

@@ -32,9 +32,16 @@ class Copy:
         if source is None:
             self.data[self.index] = 0
         elif type(source) is tuple:
-            self.data[self.index] = source[0].take(source[1], mode="clip")
+            self._put(source[0].take(source[1], mode="clip"))
         else:
-            self.data[self.index] = source
+            self._put(source)
+
+    def _put(self, values: Any) -> None:
+        """Where all lanes have one place, what the last one brings stays."""
+        index = self.index
+        if type(index) is np.ndarray and index.shape != values.shape:
+            values, index = np.broadcast_arrays(values, index)
+        self.data[index] = values
 
     def part(self, chosen: Any) -> Copy:
         """The copies of the chosen lanes, a flat array of bools."""

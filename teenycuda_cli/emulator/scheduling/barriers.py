@@ -173,7 +173,9 @@ class Barriers:
                 wanted = self._by_cluster(alive.sum(axis=1))
             else:
                 wanted = WARP * _rows(alive).any(axis=2).sum(axis=1)
-            expected[barrier] = np.where(here.any(axis=1), wanted, expected.get(barrier, 0))
+            if barrier != CLUSTER_BARRIER:  # where nobody has come, a block's own barriers wait for nobody
+                wanted = np.where(here.any(axis=1), wanted, expected.get(barrier, 0))
+            expected[barrier] = wanted
             times[barrier] = times.get(barrier, 0) + here
         going = {}
         for barrier, arrived in times.items():
