@@ -206,7 +206,7 @@ def _contended(form: Form, name: str, space: str) -> Trial:
     """
 
     def settle(results: Sequence[Array]) -> Sequence[Array]:
-        return [np.sort(results[0])[::32], results[1]]
+        return [np.sort(results[0])[::32].copy(), results[1]]
 
     outputs = (Output(8, _MEETS),) * 2
     text = f"{name} d, [a]; contended"
