@@ -15,6 +15,7 @@ from teenycuda_cli.driver.device import Device, LaunchConfig
 from teenycuda_cli.driver.image import image_of
 from teenycuda_cli.driver.registry import open_device
 from teenycuda_cli.errors import TeenycudaError
+from tests.kernels.differential.assembled import as_assembled
 from tests.kernels.differential.kernels import Kernel, made
 
 LIMIT = 10.0
@@ -59,9 +60,10 @@ def _serve(connection: Connection, name: str) -> None:
     device = open_device(name)
     with device:
         while True:
-            seed = connection.recv()
+            kernel = made(connection.recv())
             try:
-                connection.send((launched(device, made(seed)), ""))
+                taken = as_assembled(kernel) if name == "cpu" else kernel
+                connection.send((launched(device, taken), ""))
             except TeenycudaError as error:
                 connection.send((None, "; ".join([f"{type(error).__name__}: {error}", *error.context])))
 
