@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from teenycuda_cli.emulator.opcodes.table import supported
 from teenycuda_cli.emulator.supported import chapter, page
-from tests.hardware.conformance import all_tried, recording, skipped
+from tests.hardware.conformance import all_cases, all_tried, recording, skipped, trial_verdicts, verdict
+from tests.hardware.effects import all_trials
 from tests.isa.judge import ACCEPTED
 from tests.isa.judge import read as accepted
 from tests.isa.lists import LACKING, read
@@ -21,24 +22,22 @@ def counts() -> str:
     """Forms by chapter: all, those with outputs of the hardware, how they agree; then why others have none.
 
     A form is an instruction with the modifiers that change what it does;
-    scopes, caches and hints do not count. `test_conformance` holds each that
-    is recorded to the hardware's own bits, so that none is merely within a
-    bound.
+    scopes, caches and hints do not count. It is as exact as the least exact of
+    its cases, which are all run here.
     """
     forms: dict[str, set[str]] = defaultdict(set)
-    recorded: dict[str, set[str]] = defaultdict(set)
-    for case in all_tried():
-        name = case.text.split()[0]
-        forms[chapter(case.form)].add(name)
-        if case.text in recording():
-            recorded[chapter(case.form)].add(name)
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))  # chapter → verdict
+    for each in (*map(verdict, all_cases()), *trial_verdicts(all_trials())):
+        name = each.case.text.split()[0]
+        forms[chapter(each.case.form)].add(name)
+        found[chapter(each.case.form)][each.kind].add(name)
     chapters = {form.opcode: chapter(form) for form in supported()}
     reasons: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for each in skipped():
-        name = each.text.split()[0]
+    for case in skipped():
+        name = case.text.split()[0]
         opcode = name.partition(".")[0]
         forms[chapters[opcode]].add(name)
-        reasons[each.reason][opcode].add(name)
+        reasons[case.reason][opcode].add(name)
     lines = [
         "## How far it is held to hardware",
         "",
@@ -47,17 +46,24 @@ def counts() -> str:
         "| chapter | forms | recorded | exact | within a bound |",
         "|---|---|---|---|---|",
     ]
-    rows = [(title, len(forms[title]), len(recorded[title])) for title in sorted(forms)]
-    rows.append(("**all**", sum(row[1] for row in rows), sum(row[2] for row in rows)))
-    lines += [f"| {title} | {all_} | {some} | {some} | 0 |" for title, all_, some in rows]
+    rows = [(title, len(forms[title]), *_agreement(found[title])) for title in sorted(forms)]
+    rows.append(("**all**", *[sum(row[column] for row in rows) for column in range(1, 5)]))
+    lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
     lines += ["", "Without outputs of the hardware:", ""]
-    for case in all_tried():
-        if case.text in recording().failures:
-            reasons[recording().failures[case.text]][case.form.opcode].add(case.text.split()[0])
+    for tried in all_tried():
+        if tried.text in recording().failures:
+            reasons[recording().failures[tried.text]][tried.form.opcode].add(tried.text.split()[0])
     for reason, opcodes in sorted(reasons.items()):
         named = ", ".join(f"`{opcode}` ({len(names)})" for opcode, names in sorted(opcodes.items()))
         lines.append(f"- {reason}: {named}")
     return "\n".join((*lines, "", *_lacking()))
+
+
+def _agreement(found: dict[str, set[str]]) -> tuple[int, int, int]:
+    """How many forms are recorded, exact, and within a bound, of the forms by verdict."""
+    exact, bounded, differing = found["exact"], found["bounded"], found["differs"]
+    bounded = bounded - differing
+    return len(exact | bounded | differing), len(exact - bounded - differing), len(bounded)
 
 
 def _lacking() -> Iterator[str]:
