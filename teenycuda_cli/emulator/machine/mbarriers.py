@@ -140,6 +140,13 @@ def arrive(data: Any, index: Any, counts: Any, transactions: Any, how: Arrival) 
     return found, bool(done.any())
 
 
+def found_by_warps(found: Any, index: Any, warps: Any) -> Any:
+    """What lanes found, given together to those of a warp, object and phase: what their first one found."""
+    groups = np.stack([warps, index, phases(found)])
+    _, first, group = np.unique(groups, axis=1, return_index=True, return_inverse=True)
+    return found[first[group.reshape(-1)]]
+
+
 def _in_turns(data: Any, index: Any, counts: Any, transactions: Any, how: Arrival) -> tuple[Any, bool]:
     """One access after the other: some end a phase, others begin the next."""
     found = np.empty(len(index), np.uint64)

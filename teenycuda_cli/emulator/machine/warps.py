@@ -47,6 +47,12 @@ def warps_a_block(lanes: Lanes) -> int:
     return -(-lanes.batch.threads // WARP)
 
 
+def warp_numbers(lanes: Lanes, mask: Mask) -> Any:
+    """For each lane of a mask, in order, the number of its warp in the batch."""
+    block, thread = np.divmod(lanes.numbers(mask), lanes.batch.threads)
+    return block * warps_a_block(lanes) + thread // WARP
+
+
 def warp_count(lanes: Lanes) -> int:
     """How many rows `by_warp` makes of all."""
     return lanes.batch.block_count * warps_a_block(lanes)

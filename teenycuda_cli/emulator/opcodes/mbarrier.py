@@ -13,6 +13,7 @@ from teenycuda_cli.emulator.machine import faults
 from teenycuda_cli.emulator.machine import mbarriers as objects
 from teenycuda_cli.emulator.machine.access import Site, positions
 from teenycuda_cli.emulator.machine.memory import SHARED_WINDOW
+from teenycuda_cli.emulator.machine.warps import warp_numbers
 from teenycuda_cli.emulator.opcodes.control import predicate_text, remaining
 from teenycuda_cli.emulator.opcodes.effects import effect
 from teenycuda_cli.emulator.opcodes.forms import Modifiers
@@ -96,8 +97,14 @@ def init(emit: Emitter, op: Op) -> None:
 class Arrive:
     """Arrivals and transactions at objects; lanes with the same object take their turns in order."""
 
-    def __init__(self, site: Site, how: objects.Arrival, transactions: int) -> None:
-        """`transactions` is 1 where the operand's are expected, -1 where they are complete, else 0."""
+    def __init__(
+        self, site: Site, how: objects.Arrival, transactions: int, *, together: bool = False
+    ) -> None:
+        """`transactions` is 1 where the operand's are expected, -1 where they are complete, else 0.
+
+        Lanes of a warp that arrive `together` find one word.
+        """
+        self.together = together
         self.site = site
         self.how = how
         self.transactions = transactions
@@ -116,6 +123,8 @@ class Arrive:
             raise _refuse(self.site, lanes, mask, misuse) from None
         if ended:
             lanes.batch.scheduler.parking.settle()
+        if self.together:
+            found = objects.found_by_warps(found, index, warp_numbers(lanes, mask))
         if mask is None:
             return found.view(np.int64).reshape(lanes.shape)
         result = np.zeros(lanes.shape, np.int64)
@@ -191,7 +200,8 @@ def _arrive(emit: Emitter, op: Op, destination: Source, operands: tuple[Source, 
     sign = 1 if "expect_tx" in modifiers else -1 if "complete_tx" in modifiers else 0
     drops = "arrive_drop" in modifiers
     how = objects.Arrival("arrive" in modifiers or drops, drops, "noComplete" not in modifiers)
-    run = emit.bind(Arrive(site, how, sign))
+    wanted = isinstance(destination, Register)
+    run = emit.bind(Arrive(site, how, sign, together=wanted and len(operands) == 1))
     mask = emit.mask(op)
     call = f"{run}(S, {address}, {mask}, {amount})"
     if isinstance(destination, Register):
