@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from teenycuda_cli.errors import LaunchError
 from tests.emulator.harness import INDEX, Session, entry
 
 LANES = pytest.mark.parametrize("lanes", [1, 96, 1 << 16])
@@ -80,6 +81,50 @@ def test_a_thread_that_loads_what_it_overwrites_later(lanes: int, shift: int) ->
     np.testing.assert_array_equal(result, wanted)
 
 
+def groups(places: list[int], interleaved: bool) -> str:
+    """Four elements a thread at each of the places, doubled: loads and stores of each in turn, or all loads first."""
+    loads, stores = [], []
+    for number, place in enumerate(place + each for place in places for each in range(4)):
+        loads.append(f"ld.global.f32 %f{number}, [%d1+{4 * place}];")
+        stores.append(f"add.f32 %f{number + 20}, %f{number}, %f{number};")
+        stores[-1] += f" st.global.f32 [%d2+{4 * place}], %f{number + 20};"
+    both = zip(loads, stores, strict=True)
+    lines = [line for pair in both for line in pair] if interleaved else [*loads, *stores]
+    index = "mul.lo.u32 %r5, %r71, 2048; mad.lo.u32 %r5, %r76, 4, %r5; mul.wide.u32 %d0, %r5, 4;"
+    head = "mov.u32 %r71, %ctaid.x;" + index + "add.u64 %d1, %d60, %d0; add.u64 %d2, %out, %d0;"
+    return head + "".join(lines)
+
+
+@LANES
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("alias", [None, 0, 2048])
+@pytest.mark.parametrize("places", [[0, 512], [512, 0], [0, 512, 1024], [0, 512, 640], [0, 256, 1024]])
+def test_groups_of_elements_at_distances(
+    places: list[int], alias: int | None, interleaved: bool, lanes: int
+) -> None:
+    """A thread has elements in several places, at one distance or not; what it stores it may load again."""
+    size, blocks, shift = 2048, 3, (alias or 0) // 4
+    memory = np.arange(blocks * size + 1024, dtype=np.float32)
+    x = np.random.default_rng(4).random(len(memory), dtype=np.float32)
+    threads = 32
+    result = stream(
+        groups(places, interleaved), x, memory, lanes=lanes, grid=blocks, block=threads, alias=alias
+    )
+    expected = memory.copy()
+    for thread in range(blocks * threads):
+        base = thread // threads * size + thread % threads * 4
+        source = x if alias is None else expected[shift:]
+        steps = [base + place + each for place in places for each in range(4)]
+        if interleaved:
+            for at in steps:
+                expected[at] = source[at] * 2
+        else:
+            loaded = [source[at] for at in steps]
+            for at, value in zip(steps, loaded, strict=True):
+                expected[at] = value * 2
+    np.testing.assert_array_equal(result, expected)
+
+
 @LANES
 def test_strides_that_overlap_and_reversed_order(lanes: int) -> None:
     """Backwards through memory, and every lane at the same place."""
@@ -150,3 +195,15 @@ def test_chained_multiply_adds_round_each_step(kind: str, lanes: int) -> None:
     ]
     np.testing.assert_array_equal(results[0].view(np.uint8), results[1].view(np.uint8))
     assert np.isfinite(results[0]).all()
+
+
+@LANES
+def test_what_is_loaded_and_not_used(lanes: int) -> None:
+    """Nothing is to be done with it, but the loads are checked."""
+    body = "mul.wide.u32 %d0, %r79, 4; add.u64 %d1, %d60, %d0; ld.global.f32 %f0, [%d1+SHIFT];"
+    x = np.ones(64, np.float32)
+    zeros = np.zeros(64, np.float32)
+    result = stream(body.replace("SHIFT", "0"), x, zeros, lanes=lanes, grid=2, block=32)
+    np.testing.assert_array_equal(result, zeros)
+    with pytest.raises(LaunchError, match="out of bounds"):
+        stream(body.replace("SHIFT", "4"), x, zeros, lanes=lanes, grid=2, block=32)

@@ -10,6 +10,7 @@ to be affine, or a guard not to hold for all lanes, the block runs as usual.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from teenycuda_cli.emulator.codegen import compute
@@ -149,8 +150,9 @@ def write(emit: Emitter, tiling: Tiling, accesses: dict[Op, tuple[str, str]], us
     lines.append("  for a in g:")
     lines += [f"    Q{dtype} = S.scratch({count}, {dtype}, a[0])" for dtype, count in body.counts.items()]
     lines.append(f"    for {', '.join(body.names)}, in zip(*a):")
-    lines.append(f"      n = len({body.names[0]})")
-    lines += [f"      {line}" for line in body.lines]
+    if body.counts:
+        lines.append(f"      n = len({body.names[0]})")
+    lines += [f"      {line}" for line in body.lines or ["pass"]]
     lines.append("else:")
     lines += [f"  {line}" for line in usual or ["pass"]]
     return lines
@@ -208,6 +210,15 @@ def _signature(chain: list[Op]) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def _is_only_stored(op: Op, following: Op, chain: list[Op]) -> bool:
+    """Whether a ufunc's result is stored at once, and nothing else; ufuncs may write where they read."""
+    if op.operation.ufunc is None or following.instruction.opcode != "st":
+        return False
+    register = op.writes[0]
+    behind = chain[chain.index(following) + 1 :]
+    return following.operands[1] is register and not any(register in later.reads for later in behind)
+
+
 class _Body:
     """What is done for each tile of a chain."""
 
@@ -225,13 +236,14 @@ class _Body:
         self._views: dict[Register, int] = {}  # of registers whose tile is memory itself
         self._texts: dict[Register, str] = {}
         self._raw: set[Register] = set()
-        for op in chain:
+        self._in_place: set[Register] = set()  # whose tile is the memory that they are stored to
+        for op, following in zip_longest(chain, chain[1:]):
             if op.instruction.opcode == "ld":
                 self._load(op)
             elif op.instruction.opcode == "st":
                 self._store(op)
             else:
-                self._compute(op)
+                self._compute(op, straight=following is not None and _is_only_stored(op, following, chain))
 
     def _view(self, type_name: str) -> str:
         self.names.append(f"x{len(self.names)}")
@@ -271,18 +283,19 @@ class _Body:
         self._read(register)
         kind = self._types[register]
         self._loads.pop(register, None)
-        self.stores |= 1 << len(self.names)
+        text = self._texts[register]
         if register in self._raw:
             self._raw.discard(register)
-            self.lines.append(f"{self.emit.bind(canonical)}({self._texts[register]})")
-        self.lines.append(f"{self._view(kind)}[...] = {self._texts[register]}")
+            self.lines.append(f"{self.emit.bind(canonical)}({text})")
+        if register not in self._in_place:
+            self.stores |= 1 << len(self.names)
+            self.lines.append(f"{self._view(kind)}[...] = {text}")
 
-    def _compute(self, op: Op) -> None:
+    def _compute(self, op: Op, *, straight: bool) -> None:
+        """One operation; `straight` into the memory that the next one stores to."""
         operation = op.operation
         register, name = op.writes[0], operation.destinations[0]
         dtype = self.emit.bind(dtype_of(name))
-        number = self.counts.get(dtype, 0)
-        self.counts[dtype] = number + 1
         texts = []
         for source, wanted in zip(op.operands[1:], operation.sources, strict=True):
             if isinstance(source, Register) and source in self._types:
@@ -293,8 +306,16 @@ class _Body:
             else:
                 texts.append(self.emit.argument(source, wanted).text)
         run = self.emit.bind(operation.ufunc or operation.evaluate)
-        text = f"w{register.number}"
-        self.lines.append(f"{text} = {run}({', '.join(texts)}, out=Q{dtype}[{number}, :n])")
+        if straight:
+            self.stores |= 1 << len(self.names)
+            text = self._view(name)
+            self._in_place.add(register)
+            self.lines.append(f"{run}({', '.join(texts)}, out={text})")
+        else:
+            number = self.counts.get(dtype, 0)
+            self.counts[dtype] = number + 1
+            text = f"w{register.number}"
+            self.lines.append(f"{text} = {run}({', '.join(texts)}, out=Q{dtype}[{number}, :n])")
         self._types[register], self._texts[register] = name, text
         self._views.pop(register, None)
         if operation.raw_nan:

@@ -48,31 +48,51 @@ def packed(
     return found
 
 
-def _merged(chains: Sequence[Views], stores: int) -> list[Views]:
-    """Chains whose elements follow one another in memory, in every view, put together on a new axis."""
+def _merged(chains: Sequence[Views], stores: int) -> Sequence[Views]:
+    """Chains that are the same at equal distances, in every view, put together on a new axis.
+
+    First those whose elements follow one another, then what came of it.
+    """
+    chains = _joined(chains, stores, [view.itemsize for view in chains[0]])
+    return _joined(chains, stores, None) if len(chains) > 1 else chains
+
+
+def _joined(chains: Sequence[Views], stores: int, distances: list[int] | None) -> list[Views]:
+    """Chains put together whose views lie at these distances from one to the next, or at any, in bytes."""
     places = [[view.__array_interface__["data"][0] for view in chain] for chain in chains]
-    sizes = [view.itemsize for view in chains[0]]
+    layouts = [[(view.shape, view.strides) for view in chain] for chain in chains]
     found: list[Views] = []
     start = 0
     while start < len(chains):
+        steps = distances
+        if steps is None and start + 1 < len(chains):
+            steps = [after - before for after, before in zip(places[start + 1], places[start], strict=True)]
         count = 1
-        steps = [view.strides for view in chains[start]]
         while (
-            start + count < len(chains)
-            and [view.strides for view in chains[start + count]] == steps
-            and all(
-                after - before == count * size
-                for after, before, size in zip(places[start + count], places[start], sizes, strict=True)
-            )
+            steps is not None
+            and min(steps) > 0
+            and start + count < len(chains)
+            and layouts[start + count] == layouts[start]
+            and places[start + count]
+            == [at + count * step for at, step in zip(places[start], steps, strict=True)]
         ):
             count += 1
-        wide = tuple([as_strided(v, (*v.shape, count), (*v.strides, v.itemsize)) for v in chains[start]])
-        if count > 1 and _may_join(wide, stores):
-            found.append(wide)
-        else:
-            found += chains[start : start + count]
+        if count > 1 and steps is not None:
+            wide = tuple([_widened(v, count, step) for v, step in zip(chains[start], steps, strict=True)])
+            if _may_join(wide, stores):
+                found.append(wide)
+                start += count
+                continue
+        found += chains[start : start + count]
         start += count
     return found
+
+
+def _widened(view: Any, count: int, step: int) -> Any:
+    """So many views at a distance as one: on an axis where the strides go on falling, never the first."""
+    at = next((axis for axis in range(1, view.ndim) if view.strides[axis] < step), view.ndim)
+    shape = (*view.shape[:at], count, *view.shape[at:])
+    return as_strided(view, shape, (*view.strides[:at], step, *view.strides[at:]))
 
 
 def _may_join(wide: Views, stores: int) -> bool:
