@@ -22,6 +22,7 @@ from tests.commands import launch_kernels as kernels
 KERNELS = {
     name.lower(): getattr(kernels, name) for name in dir(kernels) if name.isupper() and name != "HEADER"
 }
+ONE_BLOCK = ("--grid", "1", "--block", "32")
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def test_a_kernel_that_writes_nothing_passes_no_check(
     launch: Launch, buffer: str, expected: str, code: int, says: str
 ) -> None:
     """No expectation holds of elements that were never written, nor is one made of poison."""
-    words = ("--grid", "1", "--block", "32", "--arg", "x=ptr:200xf32=nan", "--arg", f"y=ptr:200x{buffer}")
+    words = (*ONE_BLOCK, "--arg", "x=ptr:200xf32=nan", "--arg", f"y=ptr:200x{buffer}")
     done = launch("scale", *words, "--arg", "a=2.5", "--arg", "n=0", "--expect", expected)
     assert done.code == code
     assert says in done.out + done.err
@@ -293,7 +294,7 @@ def test_files_in_and_out(launch: Launch) -> None:
     np.save("expected.npy", x * 2)
     for source in ("@x.npy", "3x4xf32@x.npy", "3x4xf32@x.raw"):
         done = launch(
-            "scale", "--grid", "1", "--block", "32", "--arg", f"x=ptr:{source}", "--arg", "y=ptr:3x4xf32",
+            "scale", *ONE_BLOCK, "--arg", f"x=ptr:{source}", "--arg", "y=ptr:3x4xf32",
             "--arg", "a=2", "--arg", "n=12", "--expect", "y=@expected.npy",
             "--save", "y=y.npy", "--save", "y=y.csv", "--save", "y=y.raw", "--save", "y=y.png",
         )  # fmt: skip
@@ -307,10 +308,7 @@ def test_files_in_and_out(launch: Launch) -> None:
 def test_the_report_tells_what_a_file_holds(launch: Launch) -> None:
     """Raw bytes are named as such, with their type; so are values that numpy's own types cannot hold."""
     words = (
-        "--grid",
-        "1",
-        "--block",
-        "32",
+        *ONE_BLOCK,
         "--arg",
         "x=ptr:4x2xf32=0.1",
         "--arg",
@@ -389,17 +387,14 @@ def test_show_prints_values(launch: Launch) -> None:
 
 def test_show_puts_values_into_the_document(launch: Launch) -> None:
     """With --json they are lists in the buffer's shape: null where nothing was written, text for inf, NaN."""
-    words = ("--grid", "1", "--block", "32", "--arg", "x=ptr:2x2xf32=inf,-1,nan,9", "--arg", "y=ptr:2x2xf32")
+    words = (*ONE_BLOCK, "--arg", "x=ptr:2x2xf32=inf,-1,nan,9", "--arg", "y=ptr:2x2xf32")
     done = launch("scale", *words, "--arg", "a=0.5", "--arg", "n=3", "--show", "y", "--show", "x", "--json")
     assert done.document["shown"] == [
         {"name": "y", "type": "f32", "shape": [2, 2], "values": [["inf", -0.5], ["nan", None]]},
         {"name": "x", "type": "f32", "shape": [2, 2], "values": [["inf", -1.0], ["nan", 9.0]]},
     ]
     words = (
-        "--grid",
-        "1",
-        "--block",
-        "32",
+        *ONE_BLOCK,
         "--arg",
         "x=ptr:2xf32=1",
         "--arg",
@@ -694,7 +689,7 @@ def test_a_trap_is_a_fault(launch: Launch) -> None:
 
 def test_a_kernel_that_never_ends(launch: Launch, device: str) -> None:
     """--timeout ends it with 6."""
-    assert launch("spin", "--grid", "1", "--block", "32", "--timeout", "0.5").code == 6
+    assert launch("spin", *ONE_BLOCK, "--timeout", "0.5").code == 6
 
 
 def test_a_fault_saves_nothing(launch: Launch, device: str) -> None:
@@ -838,10 +833,7 @@ def test_machine_code(tmp_path: Path) -> None:
         cubin,
         "--device",
         "cpu",
-        "--grid",
-        "1",
-        "--block",
-        "32",
+        *ONE_BLOCK,
         "--arg",
         "ptr:32xf32",
         "--arg",

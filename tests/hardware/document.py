@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from textwrap import wrap
 
 from teenycuda_cli.emulator.opcodes.table import supported
 from teenycuda_cli.emulator.supported import chapter, page
@@ -55,7 +56,7 @@ def counts() -> str:
             reasons[recording().failures[tried.text]][tried.form.opcode].add(tried.text.split()[0])
     for reason, opcodes in sorted(reasons.items()):
         named = ", ".join(f"`{opcode}` ({len(names)})" for opcode, names in sorted(opcodes.items()))
-        lines.append(f"- {reason}: {named}")
+        lines.append(_item(f"{reason}: {named}"))
     return "\n".join((*lines, "", *_lacking()))
 
 
@@ -86,8 +87,14 @@ def _lacking() -> Iterator[str]:
     for reason in dict.fromkeys(lacking.values()):
         shown = [f"`{name}`" for name in names[reason]]
         shown += [f"`{opcode}` ({count})" for opcode, count in operands[reason].items()]
-        yield f"- {reason}: {', '.join(shown)}"
+        yield _item(f"{reason}: {', '.join(shown)}")
     yield ""
+
+
+def _item(text: str) -> str:
+    """An item of a list, over as many lines as it needs."""
+    lines = wrap(text, 116, break_long_words=False, break_on_hyphens=False)
+    return "- " + "\n  ".join(lines)
 
 
 if __name__ == "__main__":

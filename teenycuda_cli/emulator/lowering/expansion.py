@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from teenycuda_cli.emulator.lowering.scopes import Scopes
-from teenycuda_cli.emulator.machine.special import VECTORS
 from teenycuda_cli.ptx import syntax
+from teenycuda_cli.ptx.operands import VECTOR_SPECIALS
 from teenycuda_cli.ptx.syntax import Instruction, Name, Operand
 
 _VECTORS = frozenset(("v2", "v4"))
@@ -84,7 +84,7 @@ def _hidden(count: int, type_name: str, scopes: Scopes) -> tuple[Name, ...]:
 def _parts(operand: Operand, count: int, scopes: Scopes) -> list[Operand]:
     if isinstance(operand, syntax.Vector):
         return list(operand.elements)
-    if isinstance(operand, Name) and operand.text in VECTORS:
+    if isinstance(operand, Name) and operand.text in VECTOR_SPECIALS:
         return [Name(f"{operand.text}.{axis}") for axis in "xyzw"[:count]]
     if isinstance(operand, Name) and scopes.find_vector(operand.text) is not None:
         return [syntax.Component(operand, index) for index in range(count)]

@@ -241,7 +241,7 @@ def _stands(  # noqa: PLR0911  (a case each)
     if expected.is_fixed:
         return False
     if isinstance(source, FloatConstant):
-        return name in ("f32", "f64") or (name[0] == "b" and (source.width == width or not is_effect))
+        return name in ("f32", "f64") or (name[0] == "b" and source.width == width)
     if isinstance(source, (Frame, KernelParameter)):
         return width == _LONGEST if is_effect else name != "pred" and not _is_float(name)
     return not is_effect and not isinstance(source, (Nowhere, Group, Place, Label))

@@ -9,21 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from teenycuda_cli.emulator.machine.values import affine, wrap
+from teenycuda_cli.ptx.operands import VECTOR_SPECIALS
 
 if TYPE_CHECKING:
     from teenycuda_cli.emulator.machine.lanes import Lanes
 
 _AXES = {"x": 0, "y": 1, "z": 2, "w": 3}
-VECTORS = (
-    "%tid",
-    "%ntid",
-    "%ctaid",
-    "%nctaid",
-    "%clusterid",
-    "%nclusterid",
-    "%cluster_ctaid",
-    "%cluster_nctaid",
-)
 _PLAIN = frozenset(
     [
         "%laneid",
@@ -86,7 +77,7 @@ VARYING = frozenset(["%clock", "%clock_hi", "%clock64", "%globaltimer", "%global
 def is_special(name: str) -> bool:
     """Whether a name is a special register that the emulator knows."""
     head, dot, axis = name.partition(".")
-    return name in _PLAIN or (bool(dot) and axis in _AXES and head in VECTORS)
+    return name in _PLAIN or (bool(dot) and axis in _AXES and head in VECTOR_SPECIALS)
 
 
 def special_width(name: str) -> int:
